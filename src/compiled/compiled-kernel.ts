@@ -315,6 +315,8 @@ export interface ExportedObligation extends Omit<Obligation, "verdict"> {
 /** Whether an output equals the reference over the reals, in every launch. `docs/proofs.md` states the assumptions. */
 export interface OutputProof {
   readonly output: string;
+  /** True for the gradient of this input of an operator, compared with the derivative of the reference. */
+  readonly isGradient?: true;
   /** The line that declares it. */
   readonly at?: Location | undefined;
   readonly verdict: OutputVerdict;

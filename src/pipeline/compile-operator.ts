@@ -118,7 +118,7 @@ function operatorProofs(
 ): Pick<ComparedSide, "loweredOf" | "certificateOf"> & {
   readonly proofs: Pick<CompiledKernel, "proof" | "smt" | "computes" | "declaresInvariance" | "invariance">;
 } {
-  const { signature, forward, kernels } = operator;
+  const { signature, kernels } = operator;
   const loweredOf = (kernel: KernelIR): KernelIR => lowered.get(kernel) ?? lower(kernel);
   const certificates = new Map<KernelIR, Certificate>();
   const certificateOf = (kernel: KernelIR, cache?: ProofCache): Certificate => {
@@ -134,7 +134,7 @@ function operatorProofs(
     invariance: (cache) =>
       (bits ??= kernels.flatMap((kernel) => kernelInvariance(kernel, loweredOf(kernel), certificateOf(kernel, cache)))),
     computes: (cache) =>
-      outputProofs(signature, forward, {
+      outputProofs(signature, operator, {
         checkedOf: (kernel) => preconditions(loweredOf(kernel)),
         certificateOf: (kernel) => certificateOf(kernel, cache),
         overwrites: () => false,

@@ -12,6 +12,7 @@ import {
   FALSE,
   number,
   product,
+  substitute,
   sum,
   symbol,
   symbolsIn,
@@ -29,25 +30,28 @@ import type { SymbolicModel } from "../model/model.js";
 import type { Environment } from "../model/symbolic-environment.js";
 import { Entailment } from "./entailment.js";
 import { canonical, integerMonomials } from "./integer-form.js";
+import { assignments } from "./instances.js";
 import { KernelValues, type StoredValue } from "./kernel-values.js";
 import { mentionsState } from "./loops.js";
 import type { Case, Need } from "./cases.js";
 import { Normalizer } from "./normalizer.js";
 import {
   type Atom,
+  atomPolynomial,
   expandSums,
   factorsOf,
   monomial,
   multiplyMonomials,
   type Polynomial,
   polynomialOf,
+  samePolynomial,
   subtractPolynomials,
 } from "./polynomial.js";
 import { noRule } from "./no-rule.js";
 import { changeReal, input, integer, type Real } from "./real.js";
 import { isInteger, isLess, isNegative, ONE, opposite } from "./rational.js";
 import { type ReferenceScope, TorchReference } from "./torch-reference.js";
-import { type Computed, type Instability, instabilityOf } from "./stability.js";
+import { type Computed, type Instability, instabilityOf, type KnownExponents } from "./stability.js";
 import type { TorchSymbol } from "./torch-tensor.js";
 
 /** Two cases that are not shown to be equal. */
@@ -132,7 +136,9 @@ export function compareOutput(
     if (compared) return compared;
     const reference = torch.tensor(node);
     const wanted = reference.at(reference.shape.length === 0 ? [] : elements);
-    unstable ??= storedInstability(stored, iterations, normalizerOf(stored, model, scopes, budget), wanted);
+    unstable ??= storedInstability(stored, iterations, normalizerOf(stored, model, scopes, budget), {
+      reference: wanted,
+    });
   }
   if (!isReached) return { missing: `no launch reaches a store to ${output.name}` };
   return unstable && { unstable };
@@ -143,14 +149,10 @@ export function storedInstability(
   stored: StoredValue,
   iterations: readonly Computed[],
   { normalizer, elements }: ReturnType<typeof normalizerOf>,
-  reference: Real | undefined,
+  known: KnownExponents,
 ): Instability | undefined {
   solveElements(stored.access, normalizer, elements);
-  return instabilityOf(
-    [...iterations, { value: storedReal(stored), given: [], iterations: [] }],
-    reference,
-    normalizer,
-  );
+  return instabilityOf([...iterations, { value: storedReal(stored), given: [], iterations: [] }], known, normalizer);
 }
 
 /** The stores that may write an output. `use` sets the normalizer that solves the loops before a store. */
@@ -198,7 +200,7 @@ export function normalizerOf(
   for (const { from, to } of narrowedScalars(model)) {
     mention(facts, from);
     if (isInt32(normalizer.entailment, from, model))
-      normalizer.indices.solve({ atom: canonical(to), value: canonical(from) });
+      normalizer.indices.solve({ atom: canonical(to), value: normalizer.index(from, []) });
   }
   return { normalizer, elements };
 }
@@ -349,11 +351,20 @@ function isZeroQuotient(p: Polynomial, normalizer: Normalizer): boolean {
   return rest.size === 0;
 }
 
-/** True if the reference needs the same of an atom, whatever its conditions. */
-const isMet = ({ atom, kind }: Need, { needs }: Normalizer): boolean =>
-  needs.some(
-    (other) => other.atom === atom && other.given.length === 0 && (other.kind === kind || other.kind === "positive"),
-  );
+/** True if the reference needs the same of an atom, for some values of the variables that it sums over. */
+const isMet = ({ atom, kind, given }: Need, normalizer: Normalizer): boolean =>
+  normalizer.needs.some((other) => {
+    if (other.kind !== kind && other.kind !== "positive") return false;
+    const [own, wanted] = [contentOf(atom), contentOf(other.atom)];
+    const variables = [...other.atom.symbols].filter((name) => name.includes("~"));
+    return assignments(variables, wanted, own).some(
+      (by) =>
+        samePolynomial(normalizer.substitute(wanted, by, given), own) &&
+        other.given.every((each) => normalizer.entailment.proves(given, canonical(substitute(each, by)))),
+    );
+  });
+
+const contentOf = (atom: Atom): Polynomial => (atom.kind === "sum" ? atom.of : atomPolynomial(atom));
 
 function describeNeed({ atom, kind }: Need): string {
   const adjective = { nonzero: "not 0", nonnegative: "not negative", positive: "positive" }[kind];

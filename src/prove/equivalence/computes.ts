@@ -4,16 +4,17 @@
  * other obligations: on coverage, which shows that every element is written, and on bounds, races and overflow.
  */
 import { distinctConfigs } from "../launch-search.js";
-import { type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
-import type { Composition } from "../../ir/operator-ir.js";
+import { type KernelIR, paramsOf, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { not, type Term } from "../../symbolic/term.js";
 import type { TorchNode } from "../../torch/node.js";
+import { atAxis } from "../../types/axis.js";
 import type { ConstexprAssignment } from "../model/launch.js";
 import { modelOf } from "../model/model.js";
 import { variantsOf } from "../model/variants.js";
 import { compareOutput, type Comparison } from "./compare.js";
 import { NoRule } from "./no-rule.js";
-import { type CheckedPreconditions, compareOperatorOutput } from "./operators.js";
+import { compareGradient } from "./gradients.js";
+import { type CheckedPreconditions, type ComparedOperator, Launches } from "./operators.js";
 import { withAtoms } from "./polynomial.js";
 import { caseText } from "./show.js";
 import type { Instability } from "./stability.js";
@@ -43,7 +44,7 @@ export function kernelComputes(
       assignments.flatMap((assignment) => {
         const model = modelOf(ir, checked, assignment);
         return flagChoices(ir, assignment, model.launch).map(
-          (flags) => () => withAtoms(() => compareOutput(model, output, node, flags)),
+          (flags) => () => openOf(() => withAtoms(() => compareOutput(model, output, node, flags))),
         );
       }),
     );
@@ -55,27 +56,51 @@ export function kernelComputes(
   return each.kind === "unknown" ? together : each;
 }
 
-/** Compares an output of an operator with its reference. */
-export function operatorComputes(
-  signature: KernelIR,
-  forward: Composition,
-  output: TensorParam,
-  node: TorchNode,
-  checkedOf: CheckedPreconditions,
-): Computes {
-  const { launch } = modelOf(signature, [], {});
-  return firstOpen(
-    flagChoices(signature, {}, launch).map(
-      (flags) => () => withAtoms(() => compareOperatorOutput(signature, forward, output, node, flags, checkedOf)),
-    ),
-  );
+/** An output of an operator, or the gradient of an input. */
+export interface ComputedTensor {
+  readonly tensor: TensorParam;
+  readonly isGradient: boolean;
+  readonly computes: Computes;
 }
 
-function firstOpen(comparisons: readonly (() => Comparison)[]): Computes {
+/** Compares the outputs of an operator with its reference, and its gradients with the derivatives of the reference. */
+export function operatorComputes(operator: ComparedOperator): readonly ComputedTensor[] {
+  const { signature, forward, backward, references } = operator;
+  const outputs = tensorsOf(signature, "out", "inout").map((tensor, which) => ({
+    tensor,
+    isGradient: false,
+    compare(launches: Launches): Comparison {
+      const [result, reference] = [forward.results[tensor.name], references[which]];
+      if (!result || !reference) return { missing: `${tensor.name} is no result` };
+      return launches.compare([forward], result, (torch) => torch.tensor(reference));
+    },
+  }));
+  const gradients = tensorsOf(signature, "in").flatMap((tensor) => {
+    const result = backward?.results[tensor.name];
+    if (!result) return [];
+    return [{ tensor, isGradient: true, compare: (launches: Launches) => compareGradient(launches, tensor, result) }];
+  });
+  const compared = [...outputs, ...gradients];
+  const { launch } = modelOf(signature, [], {});
+  const choices = flagChoices(signature, {}, launch).map((flags) =>
+    withAtoms(() => {
+      const launches = new Launches(operator, flags);
+      return compared.map(({ compare }) => openOf(() => compare(launches)));
+    }),
+  );
+  return compared.map(({ tensor, isGradient }, i) => ({
+    tensor,
+    isGradient,
+    computes: firstOpen(choices.map((computed) => () => atAxis(computed, i))),
+  }));
+}
+
+/** What is left of several comparisons, of which those after an unknown one are not made. */
+function firstOpen(comparisons: readonly (() => Computes)[]): Computes {
   if (comparisons.length === 0) return { kind: "unknown", missing: "no config" };
   let result: Computes = { kind: "equal" };
   for (const compare of comparisons) {
-    const open = openOf(compare);
+    const open = compare();
     if (open.kind === "unknown") return open;
     if (open.kind === "unstable") result = open;
   }

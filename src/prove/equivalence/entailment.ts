@@ -23,8 +23,9 @@ export class Entailment {
   proves(conditions: readonly Term[], goal: Term): boolean {
     if (goal === TRUE) return true;
     const given = [...new Set(conditions.flatMap(conditionsOf))];
-    if (given.includes(goal)) return true;
-    const question = `${keyOf(given)} | ${goal.id}`;
+    // What holds without the conditions holds with them, among which the budget may end.
+    if (given.includes(goal) || this.#answers.get(questionOf([], goal)) === true) return true;
+    const question = questionOf(given, goal);
     let answer = this.#answers.get(question);
     if (answer === undefined) this.#answers.set(question, (answer = this.#ask(given, goal)));
     return answer;
@@ -90,6 +91,8 @@ export class Entailment {
     return facts;
   }
 }
+
+const questionOf = (given: readonly Term[], goal: Term): string => `${keyOf(given)} | ${goal.id}`;
 
 const keyOf = (conditions: readonly Term[]): string =>
   conditions

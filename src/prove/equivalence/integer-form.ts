@@ -160,14 +160,16 @@ function monomialQuotient({ factor, atoms }: IntegerMonomial, divisor: Term): Te
   return product(number(factor / only.factor), ...remaining);
 }
 
-/** A dividend as `multiple · divisor + rest`, with the summands that the divisor divides in `multiple`. */
+/**
+ * A dividend as `multiple · divisor + rest`, with the summands that the divisor divides in `multiple`. Of a divisor of
+ * several summands, the first that is no number decides.
+ */
 export function splitByDivisor(dividend: Term, divisor: Term): { readonly multiple: Term; readonly rest: Term } {
-  const multiples: Term[] = [];
-  const rest: Term[] = [];
-  for (const monomial of integerMonomials(dividend)) {
-    const part = monomialQuotient(monomial, divisor);
-    if (part) multiples.push(part);
-    else rest.push(product(number(monomial.factor), ...monomial.atoms));
-  }
-  return { multiple: canonical(sum(...multiples)), rest: canonical(sum(...rest)) };
+  const parts = integerMonomials(divisor);
+  const lead = parts.length > 1 ? parts.find(({ atoms }) => atoms.length > 0) : parts[0];
+  if (!lead) return { multiple: number(0), rest: canonical(dividend) };
+  const by = product(number(lead.factor), ...lead.atoms);
+  const multiples = integerMonomials(dividend).flatMap((monomial) => monomialQuotient(monomial, by) ?? []);
+  const multiple = canonical(sum(...multiples));
+  return { multiple, rest: canonical(difference(dividend, product(multiple, divisor))) };
 }

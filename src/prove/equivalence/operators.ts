@@ -1,7 +1,7 @@
 /** The outputs of an operator: what its kernels compute, put into one another, against its reference. */
 import type { Precondition } from "../../analysis/preconditions.js";
 import { type KernelIR, type Param, paramsOf, type TensorParam, tensorsOf } from "../../ir/nodes.js";
-import type { Composition } from "../../ir/operator-ir.js";
+import { type Composition, gradientOf } from "../../ir/operator-ir.js";
 import {
   andTerm,
   atLeast,
@@ -19,6 +19,7 @@ import {
 import type { Launched, TorchArgument, TorchNode } from "../../torch/node.js";
 import { atAxis } from "../../types/axis.js";
 import { Budget } from "../algebra/budget.js";
+import type { FactSet } from "../algebra/facts.js";
 import { assume } from "../algebra/interpret.js";
 import { FactScopes } from "../model/fact-scopes.js";
 import { ELEMENT_PREFIX } from "../model/input-elements.js";
@@ -43,109 +44,172 @@ import { Entailment } from "./entailment.js";
 import type { Case, Need } from "./cases.js";
 import type { StoredValue } from "./kernel-values.js";
 import { Normalizer } from "./normalizer.js";
-import { noRule } from "./no-rule.js";
-import { atomPolynomial } from "./polynomial.js";
-import { changeReal, choose, power, type Real, zero } from "./real.js";
+import { isBoundedExponent } from "./exponents.js";
+import { canonical } from "./integer-form.js";
+import { NoRule, noRule } from "./no-rule.js";
+import { atomPolynomial, type Polynomial } from "./polynomial.js";
+import { changeReal, choose, input, power, type Real, zero } from "./real.js";
 import { HALF, MINUS_ONE, opposite } from "./rational.js";
 import { casesReal, toReal } from "./to-real.js";
-import { type ReferenceScope, TorchReference } from "./torch-reference.js";
+import { TorchReference } from "./torch-reference.js";
 import type { Instability } from "./stability.js";
 import { isTerm, type SymbolicTensor, tensorOf, type TorchSymbol } from "./torch-tensor.js";
 
 /** The preconditions that a launch of a kernel checks. */
 export type CheckedPreconditions = (ir: KernelIR) => readonly Precondition[];
 
-/** Compares an output of an operator with its reference. */
-export function compareOperatorOutput(
-  signature: KernelIR,
-  forward: Composition,
-  output: TensorParam,
-  node: TorchNode,
-  flags: readonly Term[],
-  checkedOf: CheckedPreconditions,
-): Comparison {
-  const result = forward.results[output.name];
-  if (!result) return { missing: `${output.name} is no result` };
-  const updating = forward.steps.find((step) => "kernel" in step && tensorsOf(step.kernel, "inout").length > 0);
-  if (updating && "kernel" in updating) return { missing: `${updating.kernel.name} updates its arguments` };
-  const model = modelOf(signature, [], {});
-  const budget = new Budget(...STEPS);
-  const facts = new FactScopes(model, budget, flags).launch().child();
-  const launches = new Launches(scopeOf(signature, model), new Entailment(facts, budget), checkedOf);
-  const written = launches.torch.tensor(result);
-  const elements = elementSymbols(written.shape.length);
-  written.shape.forEach((size, axis) => {
-    const element = atAxis(elements, axis);
-    for (const fact of [atLeast(element, number(0)), below(element, size)]) assume(facts, fact);
-  });
-  const normalizer = new Normalizer(new Entailment(facts, budget));
-  if (normalizer.entailment.isImpossible([])) return { missing: "no launch has elements" };
-  const reference = launches.torch.tensor(node);
-  if (reference.shape.length !== elements.length) return { missing: "the reference has another rank" };
-  const referenceReal = reference.at(elements);
-  for (const term of elementsIn(referenceReal)) mention(facts, term);
-  const kernel = normalizer.cases(written.at(elements), []);
-  for (const witness of launches.witnesses.splice(0)) normalizer.cases(witness, []);
-  const needs = normalizer.needs.splice(0);
-  const wanted = normalizer.cases(referenceReal, []);
-  const compared = compareCases(kernel, wanted, normalizer, needs);
-  const [unstable] = launches.unstable;
-  return compared ?? (unstable && { unstable });
+/** An operator with a recorded reference. */
+export interface ComparedOperator {
+  /** The operator's signature, as a kernel. */
+  readonly signature: KernelIR;
+  readonly forward: Composition;
+  readonly backward?: Composition | undefined;
+  /** What the outputs shall be, in the order of the signature. */
+  readonly references: readonly (TorchNode | undefined)[];
+  readonly checkedOf: CheckedPreconditions;
 }
 
-class Launches {
+/** The kernels that an operator launches, with one choice of its flags. */
+export class Launches {
+  readonly model: SymbolicModel;
   readonly torch: TorchReference;
+  readonly #budget = new Budget(...STEPS);
+  /** The facts of a launch of the operator. */
+  readonly #facts: FactSet;
   /** Expressions that are real numbers only if a kernel's quotients, roots and logarithms are. */
-  readonly witnesses: Real[] = [];
+  readonly #witnesses: Real[] = [];
   /** What kernels compute that may overflow or cancel. */
-  readonly unstable: Instability[] = [];
+  readonly #unstable: Instability[] = [];
+  readonly #withoutRule = new Map<Launched, NoRule>();
   #count = 0;
 
   constructor(
-    scope: ReferenceScope,
-    /** The facts of a launch of the operator. */
-    readonly entailment: Entailment,
-    readonly checkedOf: CheckedPreconditions,
+    readonly operator: ComparedOperator,
+    readonly flags: readonly Term[],
   ) {
-    this.torch = new TorchReference({ ...scope, launched: (node) => this.#launched(node) });
+    const { signature, forward } = operator;
+    this.model = modelOf(signature, [], {});
+    this.#facts = new FactScopes(this.model, this.#budget, flags).launch().child();
+    const scope = scopeOf(signature, this.model);
+    const outputs = tensorsOf(signature, "out");
+    this.torch = new TorchReference({
+      ...scope,
+      input: (name) => {
+        const output = outputs.find((each) => gradientOf(each.name) === name);
+        if (output) return { shape: this.shapeOf(output), at: (index: readonly Term[]) => input(name, index) };
+        const saved = forward.results[name];
+        return saved ? this.torch.value(saved) : scope.input(name);
+      },
+      launched: (node) => this.#launched(node),
+    });
   }
 
-  /** What a kernel writes, with its inputs replaced by what it is given. */
-  #launched({ launch, output }: Launched): SymbolicTensor {
+  shapeOf(tensor: TensorParam): readonly Term[] {
+    return this.model.launch.tensorDims(tensor);
+  }
+
+  /** Compares a result of compositions with a tensor of the reference. */
+  compare(
+    compositions: readonly Composition[],
+    result: TorchNode,
+    referenceOf: (torch: TorchReference) => SymbolicTensor,
+  ): Comparison {
+    const updating = compositions
+      .flatMap(({ steps }) => steps)
+      .find((step) => "kernel" in step && tensorsOf(step.kernel, "inout").length > 0);
+    if (updating && "kernel" in updating) return { missing: `${updating.kernel.name} updates its arguments` };
+    for (const found of [this.#witnesses, this.#unstable]) found.length = 0;
+    const facts = this.#facts.child();
+    const written = this.torch.tensor(result);
+    const elements = elementSymbols(written.shape.length);
+    for (const fact of rangesOf(elements, written.shape)) assume(facts, fact);
+    const normalizer = new Normalizer(new Entailment(facts, this.#budget));
+    if (normalizer.entailment.isImpossible([])) return { missing: "no launch has elements" };
+    const reference = referenceOf(this.torch);
+    if (reference.shape.length !== elements.length) return { missing: "the reference has another rank" };
+    const referenceReal = reference.at(elements);
+    for (const term of elementsIn(referenceReal)) mention(facts, term);
+    const kernel = normalizer.cases(written.at(elements), []);
+    for (const witness of this.#witnesses) normalizer.cases(witness, []);
+    const needs = normalizer.needs.splice(0);
+    const wanted = normalizer.cases(referenceReal, []);
+    const compared = compareCases(kernel, wanted, normalizer, needs);
+    const [unstable] = this.#unstable;
+    return compared ?? (unstable && { unstable });
+  }
+
+  /** What a kernel writes, with its inputs replaced by what it is given. Without a rule, it is tried once. */
+  #launched(node: Launched): SymbolicTensor {
+    const known = this.#withoutRule.get(node);
+    if (known) throw known;
+    try {
+      return this.#written(node);
+    } catch (error) {
+      if (error instanceof NoRule) this.#withoutRule.set(node, error);
+      throw error;
+    }
+  }
+
+  #written({ launch, output }: Launched): SymbolicTensor {
     const ir = launch.kernel as KernelIR;
     const param = tensorsOf(ir, "out", "inout").find(({ name }) => name === output);
     if (!param) return noRule(`the output ${output} of ${ir.name}`);
     const [variant, ...more] = variantsOf(ir);
     if (!variant || more.length > 0) return noRule(`the configs of ${ir.name}`);
-    const model = modelOf(ir, this.checkedOf(ir), variant.assignment);
+    const model = modelOf(ir, this.operator.checkedOf(ir), variant.assignment);
     const argument = (name: string): TorchArgument | undefined => launch.args[name];
     const binding = new Binding(ir, model, `launch ${this.#count++}`, this.torch, argument);
     const budget = new Budget(...STEPS);
     const flags = [...this.#flags(ir, model, binding), ...sizeFacts(model)];
+    const dims = model.launch.tensorDims(param);
+    const elements = elementSymbols(dims.length);
+    const ranges = rangesOf(elements, dims);
     const written = storesTo(model, param).map((store) => {
-      const { normalizer, elements } = normalizerOf(store.stored, model, new FactScopes(model, budget, flags), budget);
+      const { normalizer } = normalizerOf(store.stored, model, new FactScopes(model, budget, flags), budget);
       store.use(normalizer);
       const cases = storedCases(store.stored, normalizer, elements);
       const fresh = normalizerOf(store.stored, model, new FactScopes(model, budget, flags), budget);
-      const unstable = storedInstability(store.stored, store.iterations, fresh, undefined);
-      if (unstable) this.unstable.push(unstable);
-      return { cases, needs: normalizer.needs, condition: conditionOfElement(store.stored, normalizer) };
+      const unstable = storedInstability(store.stored, store.iterations, fresh, {
+        isBounded: (exponent, given) => this.#isBounded(exponent, [...given, ...ranges], binding),
+      });
+      const condition = andTerm(conditionOfElement(store.stored, normalizer), ...ranges);
+      return { cases, needs: normalizer.needs, condition, unstable };
     });
     requireDisjoint(
       written.map(({ condition }) => condition),
       new Entailment(new FactScopes(model, budget, flags).launch(), budget),
     );
-    const elements = elementSymbols(model.launch.tensorDims(param).length);
     const value = writtenReal(written);
     return {
-      shape: model.launch.tensorDims(param).map((dim) => binding.term(dim)),
+      shape: dims.map((dim) => binding.term(dim)),
       at: (index) => {
         const at = new Map(elements.map((element, axis) => [element.name, atAxis(index, axis)]));
-        for (const { needs, condition } of written)
-          this.witnesses.push(...needs.map((need) => binding.real(choose(condition, witnessOf(need), zero), at)));
+        for (const { needs, condition, unstable } of written) {
+          this.#witnesses.push(...needs.map((need) => binding.real(choose(condition, witnessOf(need), zero), at)));
+          if (unstable) this.#unstable.push(unstable);
+        }
         return binding.real(value, at);
       },
     };
+  }
+
+  /** True if an exponent is bounded where the inputs are what kernels before compute. */
+  #isBounded(exponent: Polynomial, given: readonly Term[], binding: Binding): boolean {
+    const normalizer = new Normalizer(new Entailment(this.#facts, this.#budget));
+    const bound = given.map((each) => canonical(binding.term(each)));
+    const found = [this.#witnesses, this.#unstable].map((list) => ({ list, count: list.length }));
+    try {
+      return normalizer.cases(binding.real(toReal(exponent)), bound).every(({ conditions, value }) => {
+        const scope = { normalizer, given: [...bound, ...conditions], nonpositive: [], bound: new Set<string>() };
+        return typeof value === "string" || isBoundedExponent(value, scope);
+      });
+    } catch (error) {
+      if (error instanceof NoRule) return false;
+      throw error;
+    } finally {
+      // A question is no part of what is compared.
+      for (const { list, count } of found) list.length = count;
+    }
   }
 
   /** The flags of a kernel that the operator's own decide. */
@@ -154,11 +218,16 @@ class Launches {
       const flag = param.kind === "constexpr" && param.of === "bool" ? launch.term(param.value) : undefined;
       if (!flag) return [];
       const own = binding.term(flag);
-      if (this.entailment.proves([], own)) return [flag];
-      return this.entailment.proves([], not(own)) ? [not(flag)] : [];
+      const entailment = new Entailment(this.#facts, this.#budget);
+      if (entailment.proves([], own)) return [flag];
+      return entailment.proves([], not(own)) ? [not(flag)] : [];
     });
   }
 }
+
+/** The conditions of an index within a shape. */
+const rangesOf = (index: readonly Term[], shape: readonly Term[]): readonly Term[] =>
+  index.flatMap((each, axis) => [atLeast(each, number(0)), below(each, atAxis(shape, axis))]);
 
 interface Written {
   readonly cases: readonly Case[];
@@ -272,7 +341,7 @@ class Binding {
     return terms ? terms(term.operands) : noRule("integers that a kernel computes");
   }
 
-  real(x: Real, elements: ReadonlyMap<string, Term>): Real {
+  real(x: Real, elements: ReadonlyMap<string, Term> = new Map()): Real {
     return changeReal(x, {
       term: (term) => this.term(term, elements),
       input: (name, index) => this.#tensor(name).at(index),

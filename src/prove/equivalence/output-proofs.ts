@@ -10,12 +10,13 @@ import type {
   ProofProperty,
 } from "../../compiled/compiled-kernel.js";
 import { type KernelIR, type TensorParam, tensorsOf } from "../../ir/nodes.js";
-import type { Composition, KernelLaunch } from "../../ir/operator-ir.js";
+import type { Composition, KernelLaunch, OperatorIR } from "../../ir/operator-ir.js";
 import { withTermTable } from "../../symbolic/term.js";
 import { withMonomials } from "../algebra/monomial.js";
-import { kernelComputes, operatorComputes } from "./computes.js";
+import { type Computes, kernelComputes, operatorComputes } from "./computes.js";
 import type { CheckedPreconditions } from "./operators.js";
-import { type ComparingRunner, findDifference } from "./refute.js";
+import { type ComparingRunner, type DifferingLaunch, findDifference } from "./refute.js";
+import type { IndexedConfig } from "../launch-search.js";
 
 export interface OutputContext {
   readonly checkedOf: CheckedPreconditions;
@@ -37,54 +38,79 @@ const REQUIRED: ReadonlySet<ProofProperty> = new Set<ProofProperty>([
   "launch",
 ]);
 
-/** The verdicts of a kernel's outputs, or of an operator's with its signature as a kernel. */
+/** The verdicts of a kernel's outputs, or of an operator's outputs and gradients, with its signature as a kernel. */
 export function outputProofs(
   ir: KernelIR,
-  forward: Composition | undefined,
+  operator: Pick<OperatorIR, "forward" | "backward"> | undefined,
   context: OutputContext,
 ): readonly OutputProof[] {
-  if (!ir.reference) return [];
+  const { reference } = ir;
+  if (!reference) return [];
+  const { checkedOf } = context;
+  if (reference.kind !== "recorded") {
+    const missing = "the reference is Python, which no rule reads";
+    return tensorsOf(ir, "out", "inout").map((output) => proofOf(output, { kind: "unknown", missing }));
+  }
+  const { outputs: references } = reference;
   return withTermTable(() =>
-    withMonomials(() =>
-      tensorsOf(ir, "out", "inout").map((output, which) => ({
-        output: output.name,
-        at: output.value.location,
-        verdict: verdictOf(ir, forward, output, which, context),
-      })),
-    ),
+    withMonomials(() => {
+      if (!operator)
+        return tensorsOf(ir, "out", "inout").flatMap((output, which) => {
+          const node = references[which];
+          if (!node) return [];
+          const configs = ir.tuning.configs.map(({ values }, index) => ({ values, index }));
+          const computed = kernelComputes(ir, output, node, checkedOf);
+          return [proofOf(output, verdictOf(computed, [ir], context, refuting(ir, output, configs, context)))];
+        });
+      const { forward, backward } = operator;
+      const compared = operatorComputes({ signature: ir, forward, backward, references, checkedOf });
+      return compared.map(({ tensor, isGradient, computes }) => {
+        const kernels = kernelsOf(forward, ...(isGradient && backward ? [backward] : []));
+        // The evaluator has no derivatives, so that it refutes no gradient.
+        const refute = isGradient ? () => undefined : refuting(ir, tensor, [{ values: {}, index: 0 }], context);
+        const proof = proofOf(tensor, verdictOf(computes, kernels, context, refute));
+        return isGradient ? { ...proof, isGradient } : proof;
+      });
+    }),
   );
 }
 
+const proofOf = ({ name, value }: TensorParam, verdict: OutputVerdict): OutputProof => ({
+  output: name,
+  at: value.location,
+  verdict,
+});
+
+const refuting =
+  (ir: KernelIR, output: TensorParam, configs: readonly IndexedConfig[], { runner }: Pick<OutputContext, "runner">) =>
+  (): DifferingLaunch | undefined =>
+    findDifference(ir, output.name, configs, runner);
+
+/** Equality counts unless a certificate of a kernel leaves open what it rests on. What is unknown may be refuted. */
 function verdictOf(
-  ir: KernelIR,
-  forward: Composition | undefined,
-  output: TensorParam,
-  which: number,
-  { checkedOf, certificateOf, overwrites, runner }: OutputContext,
+  computed: Computes,
+  kernels: readonly KernelIR[],
+  { certificateOf, overwrites }: Pick<OutputContext, "certificateOf" | "overwrites">,
+  refute: () => DifferingLaunch | undefined,
 ): OutputVerdict {
-  const node = ir.reference?.kind === "recorded" ? ir.reference.outputs[which] : undefined;
-  if (!node) return { kind: "unknown", missing: "the reference is Python, which no rule reads" };
-  const computed = forward
-    ? operatorComputes(ir, forward, output, node, checkedOf)
-    : kernelComputes(ir, output, node, checkedOf);
   if (computed.kind === "unknown") {
-    const configs = forward
-      ? [{ values: {}, index: 0 }]
-      : ir.tuning.configs.map(({ values }, index) => ({ values, index }));
-    const difference = findDifference(ir, output.name, configs, runner);
-    return difference ? { kind: "refuted", ...difference } : { kind: "unknown", missing: computed.missing };
+    const difference = refute();
+    return difference ? { kind: "refuted", ...difference } : computed;
   }
-  const kernels = forward ? kernelsOf(forward) : [ir];
   const missing = kernels
     .map((kernel) => openProperty(kernel, certificateOf(kernel), overwrites))
     .find((open) => open !== undefined);
   if (missing !== undefined) return { kind: "unknown", missing };
-  const { kind } = computed;
-  return kind === "equal" ? { kind: "proved" } : computed;
+  return computed.kind === "equal" ? { kind: "proved" } : computed;
 }
 
-const kernelsOf = ({ steps }: Composition): readonly KernelIR[] => [
-  ...new Set(steps.filter((step): step is KernelLaunch => "kernel" in step).map(({ kernel }) => kernel)),
+const kernelsOf = (...compositions: readonly Composition[]): readonly KernelIR[] => [
+  ...new Set(
+    compositions
+      .flatMap(({ steps }) => steps)
+      .filter((step): step is KernelLaunch => "kernel" in step)
+      .map(({ kernel }) => kernel),
+  ),
 ];
 
 /** A kernel, or an operator with its signature as a kernel. */
@@ -99,42 +125,34 @@ export interface AgainstContext extends Omit<OutputContext, "runner" | "overwrit
 }
 
 /** The verdicts of outputs against those of another kernel or operator, which takes the same arguments by name. */
-export function outputsAgainst(own: Side, other: Side, context: AgainstContext): readonly OutputProof[] {
-  const names = new Set(own.ir.params.map(({ name }) => name));
-  const sides = [composed(own, names), composed(other, names)] as const;
+export function outputsAgainst(
+  { ir, ...own }: Side,
+  other: Side,
+  { checkedOf, certificateOf, runner }: AgainstContext,
+): readonly OutputProof[] {
+  const names = new Set(ir.params.map(({ name }) => name));
+  const [written, wanted] = [composed({ ir, ...own }, names), composed(other, names)];
+  const forward: Composition = { ...written, steps: [...written.steps, ...wanted.steps] };
+  const operator = {
+    signature: { ...ir, body: { statements: [], yields: [] }, functions: [] },
+    forward,
+    references: tensorsOf(ir, "out", "inout").map(({ name }) => wanted.results[name]),
+    checkedOf,
+  };
+  const context = { certificateOf, overwrites: () => false };
+  const configs = ir.tuning.configs.map(({ values }, index) => ({ values, index }));
   return withTermTable(() =>
     withMonomials(() =>
-      tensorsOf(own.ir, "out", "inout").map((output) => ({
-        output: output.name,
-        at: output.value.location,
-        verdict: verdictAgainst(own.ir, sides, output, context),
-      })),
+      operatorComputes(operator).map(({ tensor, computes }) => {
+        if (!wanted.results[tensor.name])
+          return proofOf(tensor, { kind: "unknown", missing: `the other kernel has no output ${tensor.name}` });
+        // Whether a kernel may overflow is asked of itself, against its reference.
+        const computed: Computes = computes.kind === "unstable" ? { kind: "equal" } : computes;
+        const refute = runner ? refuting(ir, tensor, configs, { runner }) : () => undefined;
+        return proofOf(tensor, verdictOf(computed, kernelsOf(forward), context, refute));
+      }),
     ),
   );
-}
-
-function verdictAgainst(
-  ir: KernelIR,
-  [own, other]: readonly [Composition, Composition],
-  output: TensorParam,
-  { checkedOf, certificateOf, runner }: AgainstContext,
-): OutputVerdict {
-  const { name } = output;
-  const [written, wanted] = [own.results[name], other.results[name]];
-  if (!written || !wanted) return { kind: "unknown", missing: `the other kernel has no output ${name}` };
-  const both: Composition = { steps: [...own.steps, ...other.steps], results: { [name]: written } };
-  const launch = { ...ir, body: { statements: [], yields: [] }, functions: [] };
-  const computed = operatorComputes(launch, both, output, wanted, checkedOf);
-  if (computed.kind === "unknown") {
-    const configs = ir.tuning.configs.map(({ values }, index) => ({ values, index }));
-    const difference = runner && findDifference(ir, name, configs, runner);
-    return difference ? { kind: "refuted", ...difference } : { kind: "unknown", missing: computed.missing };
-  }
-  const missing = kernelsOf(both)
-    .map((kernel) => openProperty(kernel, certificateOf(kernel), () => false))
-    .find((open) => open !== undefined);
-  // Whether a kernel may overflow is asked of itself, against its reference.
-  return missing === undefined ? { kind: "proved" } : { kind: "unknown", missing };
 }
 
 /** The outputs of a kernel or an operator, as expressions of arguments with these names. */

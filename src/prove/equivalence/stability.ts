@@ -54,6 +54,14 @@ export interface Computed {
   readonly iterations: readonly string[];
 }
 
+/** What else shows that exponents are bounded. */
+export interface KnownExponents {
+  /** The author of this expression takes the same powers. */
+  readonly reference?: Real;
+  /** True if an exponent is bounded under the conditions, by what is known of the inputs. */
+  readonly isBounded?: (exponent: Polynomial, given: readonly Term[]) => boolean;
+}
+
 /** An exponent of the reference, for all values of the variables of folds around it. */
 interface OwnExponent {
   readonly variables: readonly string[];
@@ -68,13 +76,13 @@ const MAX_GROWTH = 16;
 /** The first instability of a kernel's expressions, if any. */
 export function instabilityOf(
   computed: readonly Computed[],
-  reference: Real | undefined,
+  { reference, isBounded }: KnownExponents,
   normalizer: Normalizer,
 ): Instability | undefined {
   try {
     const own = reference ? exponentsOf(reference, normalizer) : [];
     for (const { value, given, iterations } of computed) {
-      const walk = new Walk(normalizer, own);
+      const walk = new Walk(normalizer, own, isBounded);
       const overflow = walk.overflow(value, { given, nonpositive: [], bound: new Set(iterations) });
       const [first = overflow] = walk.found;
       if (first) return first;
@@ -122,6 +130,7 @@ class Walk {
   constructor(
     readonly normalizer: Normalizer,
     readonly own: readonly OwnExponent[],
+    readonly isBounded: KnownExponents["isBounded"],
   ) {}
 
   /** The power of e by which an expression may be infinite. What may be NaN is found already. */
@@ -216,7 +225,8 @@ class Walk {
     const isBounded = (value: Case["value"], given: readonly Term[]): boolean =>
       typeof value === "string" ||
       this.own.some((own) => isInstance(own.variables, own.value, value, this.normalizer, given)) ||
-      isBoundedExponent(value, { ...scope, given, normalizer: this.normalizer });
+      isBoundedExponent(value, { ...scope, given, normalizer: this.normalizer }) ||
+      this.isBounded?.(value, given) === true;
     const isCaseBounded = ({ conditions, value }: Case): boolean => {
       const given = [...scope.given, ...conditions];
       if (isBounded(value, given)) return true;

@@ -191,7 +191,8 @@ export const elementwiseRules: Readonly<Record<string, TorchRule>> = {
   eq: comparison("eq"),
   ne: comparison("ne"),
   sigmoid: unary(sigmoid),
-  relu: sameKind((x) => maximum(x, zero)),
+  // Its derivative at 0 is 0, unlike that of a maximum.
+  relu: sameKind((x) => compared({ operator: "greater" }, x, zero, x, zero)),
   silu: unary((x) => multiply(x, sigmoid(x))),
   softplus: unary(softplus),
   gelu,

@@ -15,9 +15,10 @@ export const computesLines = (
   outputs: readonly OutputProof[],
   source = ITS_REFERENCE,
 ): readonly string[] =>
-  outputs.flatMap(({ output, verdict }) => {
-    const line = `${kernel.signature.name} computes ${output}`;
-    return verdict.kind === "refuted" ? [] : [`${line}: ${describe(kernel, verdict, source)}`];
+  outputs.flatMap(({ output, isGradient, verdict }) => {
+    const line = `${kernel.signature.name} computes ${isGradient ? `the gradient of ${output}` : output}`;
+    const expected = isGradient ? `the derivative of ${source}` : source;
+    return verdict.kind === "refuted" ? [] : [`${line}: ${describe(kernel, verdict, expected)}`];
   });
 
 /** An error for each output that is refuted, with the case and what both sides give. */

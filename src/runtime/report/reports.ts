@@ -130,7 +130,7 @@ export interface CheckReport {
     readonly proof?: Certificate;
     /** With `--certificate`: how the certificate in that file compares with `proof`. */
     readonly certificate?: CertificateMatch;
-    /** With `--computes`: whether each output equals the reference over the reals. */
+    /** With `--computes`: whether each output, and each gradient, equals that of the reference over the reals. */
     readonly computes?: readonly OutputProof[];
     /** With `--against`: whether each output equals that of the other kernel over the reals. */
     readonly against?: readonly OutputProof[];

@@ -39,7 +39,7 @@ const examples: Record<string, string> = {
 const exampleFiles = Object.entries(examples);
 const exampleName = `${location.hash.slice(1)}.ts`;
 const initialFile = Object.hasOwn(examples, exampleName) ? exampleName : TUTORIAL;
-if (sharedText === undefined) runs.run({ files: [[MAIN, examples[initialFile]!], ...exampleFiles], program: [0] });
+if (sharedText === undefined) runs.run({ files: [[MAIN, examples[initialFile]!], ...exampleFiles] });
 
 const [
   { createEditors, addFiles: knowFiles, linkLines, marksAt, setDark, showMarks, showPython, startTypes, typesWorker },
@@ -62,7 +62,9 @@ type Evaluated = Extract<Reply, { stage: "evaluated" }>;
 let members: Built["dtypes"] = {};
 /** The reader's choices. The worker chooses the missing parts. */
 let selection: Pick<Request, "sizes" | "dtypes" | "config" | "kernel"> = {};
-let program: readonly number[] = [0];
+/** The program that the reader chose. */
+let program: readonly number[] | undefined;
+let drawn: readonly number[] = [0];
 let grid: readonly number[] = [1];
 /** A text from a link runs only after a click. */
 let mayRun = sharedText === undefined;
@@ -145,9 +147,9 @@ function showEvaluated(reply: Evaluated): void {
   element("picture").replaceChildren(elementOf(reply.picture));
   element("grid").textContent = `of ${grid.join(" × ")}`;
   if (reply.program !== "map") {
-    program = reply.program;
+    drawn = reply.program;
     const field = element<HTMLInputElement>("program");
-    if (document.activeElement !== field) field.value = program.join(", ");
+    if (document.activeElement !== field) field.value = drawn.join(", ");
   }
   showChoices(reply);
 }
@@ -235,7 +237,7 @@ function recordMarks(kind: Mark["kind"] | "compile", list: readonly Mark[]): voi
 
 function forget(): void {
   selection = {};
-  program = [0];
+  program = undefined;
   isOtherKernel = true;
   element<HTMLInputElement>("map").checked = false;
 }
@@ -266,7 +268,7 @@ element("map").addEventListener("change", run);
 /** Steps through the grid, its first axis fastest. */
 function step(offset: number): void {
   const count = grid.reduce((product, size) => product * size, 1);
-  let number = program.reduceRight((sum, id, axis) => sum * (grid[axis] ?? 1) + id, 0) + offset;
+  let number = drawn.reduceRight((sum, id, axis) => sum * (grid[axis] ?? 1) + id, 0) + offset;
   number = ((number % count) + count) % count;
   program = grid.map((size) => {
     const id = number % size;

@@ -12,8 +12,8 @@ export interface Request extends Selection {
   readonly kernel?: string | undefined;
   /** Skips evaluation and proofs. */
   readonly only?: "build";
-  /** A program by its ids, or the map of all. */
-  readonly program: readonly number[] | "map";
+  /** A program by its ids, or the map of all. Default: the first with a mistake. */
+  readonly program?: readonly number[] | "map" | undefined;
 }
 
 /** A message at a location in the reader's text. */

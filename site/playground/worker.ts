@@ -88,7 +88,8 @@ function evaluate(
   const { kernel, at: location } = example;
   const { outputs, findings, comparison, unchecked, accesses = [] } = kernel.evaluate(location, { accesses: "all" });
   const grid = accesses[0]?.grid ?? [1];
-  const programToDraw = program === "map" ? program : grid.map((size, axis) => Math.min(program[axis] ?? 0, size - 1));
+  const wanted = program ?? findings.find((each) => each.program.length > 0)?.program ?? [];
+  const programToDraw = wanted === "map" ? wanted : grid.map((size, axis) => Math.min(wanted[axis] ?? 0, size - 1));
   const isDrawn = ({ program: programIds }: (typeof accesses)[number]): boolean =>
     programToDraw === "map" || programIds.every((each, axis) => each === (programToDraw[axis] ?? 0));
   const drawnAccesses = accesses.filter(isDrawn);

@@ -45,7 +45,7 @@ async function emitInPage(names: readonly string[]): Promise<Record<string, stri
         if (data.stage === "failed") done(data.marks.map((mark: any) => mark.message).join("\n"));
       };
       const files = [[name, texts[name]], ...Object.entries(texts)];
-      worker.postMessage({ id, files, program: [0], only: "build" });
+      worker.postMessage({ id, files, only: "build" });
     });
   worker.terminate();
   return emitted;

@@ -188,7 +188,9 @@ describe.skipIf(why)("the playground", { timeout: 180_000 }, () => {
     const text = await textOf(page);
     const wrong = text.replace("tl.inBounds(tl.programId(0))", "tl.inBounds(tl.programId(0).add(1))");
     expect(wrong).not.toBe(text);
-    const { marks } = await next(page, "evaluated", () => setText(page, wrong));
+    const { marks, program, grid } = await next(page, "evaluated", () => setText(page, wrong));
+    // Only the last program reaches past the end: it is the one that is drawn.
+    expect(program).toEqual([grid[0] - 1]);
     const lineOf = (part: string) => 1 + wrong.split("\n").findIndex((each) => each.includes(part));
     const found = marks.map(({ kind, code, at }: any) => `${kind} ${code} ${at.line}`);
     expect(found).toContain(`finding false-in-bounds ${lineOf("tl.load(")}`);

@@ -86,7 +86,7 @@ function summarize({
 const RARE_PARTS = [
   ...["constexpr.launch.bool", "offsets", "params", "launch", "triton", "warpSpecialize", "sameStrides", "flops"],
   ...["doNotSpecialize", "doNotSpecializeOnAlignment", "providers", "numCtas", "maxnreg", "cacheResults"],
-  ...["launchPdl", "launchCooperativeGrid", "enableFpFusion", "invariant"],
+  ...["launchPdl", "launchCooperativeGrid", "enableFpFusion", "invariant", "targets", "space"],
 ];
 
 function spec(): string {
@@ -111,7 +111,7 @@ function spec(): string {
 const RARE_FILES = ["dot-scaled", "escape", "extra", "target", "descriptor-methods", "narrow", "pointer"];
 /** Ops that few kernels need. */
 const RARE_OPS = [
-  ...["mapElementwise", "bitonicMerge", "swizzle2d", "randint4x", "rand4x", "randn4x", "philox", "atomicPoll"],
+  ...["mapElementwise", "bitonicMerge", "swizzle2d", "randint4x", "rand4x", "randn4x", "philox", "atomicPoll", "exit"],
   ...["uintToUniformFloat", "pairUniformToNormal", "maxConstancy", "staticPrint", "expectZero"],
 ];
 /** Files whose ops need a description, even for readers who know Triton. */

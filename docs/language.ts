@@ -49,7 +49,7 @@ export function sections(): readonly Section[] {
       .sort()
       .flatMap((file): Section[] => {
         const text = readFileSync(resolve(ROOT, folder, file), "utf8");
-        const entries = [...text.matchAll(/(\/\*\*(?:(?!\*\/)[^])*\*\/)\nexport const (\w+) =/g)]
+        const entries = [...text.matchAll(/(\/\*\*(?:(?!\*\/)[^])*\*\/)\nexport (?:const|function) (\w+)\b/g)]
           .filter(([, , op]) => (folder === "src/ops" ? opNames.has(op!) : control.has(op!)))
           .map(([, comment, name]) => ({ name: name!, text: plain(comment!), op: opIn(`${folder}/${file}`, name!) }));
         const title = plain(/^\/\*\*(?:(?!\*\/)[^])*\*\//.exec(text)?.[0] ?? "").split(/(?<=[.:;]) /)[0]!;
@@ -104,7 +104,7 @@ function acceptsDType({ operands, infer }: Op, dtype: DTypeName, shape: readonly
   const operandOf = (name: string, kind: string): Typed | undefined => {
     if (isValueKind(kind)) return { type: (hasValues && roles[name]) || tileType(dtype, shape) };
     if (/^constants?$/.test(kind)) return { type: constexprType("int", "0"), literal: 0 };
-    if (kind === "dtype") return { type: { kind: "none" }, dtype: "float32" };
+    if (kind === "dtype") return { type: { kind: "none" }, dtype };
     return undefined;
   };
   const args = Object.fromEntries(Object.entries(operands).map(([name, kind]) => [name, operandOf(name, kind)]));
@@ -138,7 +138,7 @@ function entry(languageEntry: Entry): string {
   const { op } = languageEntry;
   const methodNote = op?.method ? " Also a method." : "";
   const derivedNote = op?.parts ? " Emitted as a Python function that calls other ops." : "";
-  const targetNote = op?.needs.targets ? ` ${formatTargets(op.needs.targets)}.` : "";
+  const targetNote = op?.needs.targets ? ` Backends: ${formatTargets(op.needs.targets)}.` : "";
   return `- \`${formatCall(languageEntry)}\`: ${languageEntry.text.replace(/`$/, "`.")}${methodNote}${derivedNote}${op ? dtypesOf(op) : ""}${targetNote}`;
 }
 
@@ -165,16 +165,18 @@ function names(): string {
 
 const numbers = `## Numbers
 
-A JavaScript number or a constexpr gets the dtype of the tile that it is combined with: \`x.mul(2)\` is float16 if \`x\` is. Without a tile, it has the dtype that Triton gives it: int32, float32 for a number with a fraction, and int1 for \`true\` and \`false\`. For example, \`tl.where(mask, 1, 0)\` is int32, \`tl.mut(0)\` is an int32 scalar, and \`tl.mut(false)\` is an int1 scalar.
+If a JavaScript number or a constexpr is combined with a tile, it gets the tile's dtype: \`x.mul(2)\` is float16 if \`x\` is. Without a tile, it has Triton's default dtype: int32 for a whole number, float32 for a number with a fraction, and int1 for \`true\` and \`false\`. For example, \`tl.where(mask, 1, 0)\` is int32, \`tl.mut(0)\` is an int32 scalar, and \`tl.mut(false)\` is an int1 scalar.
 
-JavaScript does not distinguish 0.0 from 0, so \`tl.where(mask, -1e6, 0.0)\` is int32 too. Combined with a float32 tile it becomes float32. Without one, write \`tl.where(mask, -1e6, 0.0).to(tl.float32)\`.`;
+JavaScript does not distinguish 0.0 from 0, so \`tl.where(mask, -1e6, 0.0)\` is int32 too. If you combine the result with a float32 tile, it becomes float32. Otherwise, write \`tl.where(mask, -1e6, 0.0).to(tl.float32)\`.`;
 
 const constexprs = `## Code that depends on a constexpr
 
-- **Size.** \`const BLOCK = FLAG.choose(64, 32)\` is emitted as \`BLOCK: tl.constexpr = 64 if FLAG else 32\`. The condition may be a flag, a comparison of constexprs, \`bias.given\` or a test of a dtype. The choices are constexprs, numbers or booleans. The build checks a tile's size for both values.
-- **Value.** \`const [start, length] = tl.when(VARLEN, () => […]).otherwise(() => […])\`. Both arms must return the same dtypes and shapes.
-- **Variable.** \`const sums = tl.when(FLAG, () => tl.mut(…)).value\` exists only if FLAG is true. Later arms whose conditions imply FLAG, such as \`FLAG.and(OTHER)\`, read and write the variable, in loops too.
-- **Dtype.** A dtype variable has the conditions \`T.is(tl.int8)\`, \`T.isFloating\`, \`T.isInteger\` and \`T.isSigned\`, and the number \`T.bits\`. In an arm, \`x.as(tl.int8)\` is the tile \`x\` with the dtype that the condition selects. \`x.as(T.only(tl.float16, tl.bfloat16))\` restricts it to several dtypes. The build checks an arm for the dtypes that reach it, so \`as\` in the wrong arm is an error that names the dtype. To store into a tensor of \`T\`, write \`.to(T)\`, which has no cost.
+A constexpr can select these parts of a kernel at compile time:
+
+- **Size.** \`const BLOCK = FLAG.choose(64, 32)\` is emitted as \`BLOCK: tl.constexpr = 64 if FLAG else 32\`. The condition may be a flag, a comparison of constexprs, \`bias.given\` or a test of a dtype. The choices are constexprs, numbers or booleans. If the result is the size of a tile, the build checks the tile for both choices.
+- **Value.** \`const [start, length] = tl.when(VARLEN, () => […]).otherwise(() => […])\` assigns the values of the selected arm. Both arms must return the same dtypes and shapes.
+- **Variable.** \`const sums = tl.when(FLAG, () => tl.mut(…)).value\` exists only if FLAG is true. A later arm can read and write the variable if its condition implies FLAG, such as \`FLAG.and(OTHER)\`. The arm may be in a loop.
+- **Dtype.** A dtype variable \`T\` has the conditions \`T.is(tl.int8)\`, \`T.isFloating\`, \`T.isInteger\` and \`T.isSigned\`, and the number \`T.bits\`. In an arm under such a condition, \`x.as(tl.int8)\` is the tile \`x\` with the narrower type. To narrow it to several dtypes, pass \`T.only(tl.float16, tl.bfloat16)\`. The build checks each arm for the dtypes that can reach it, and reports an \`as\` in the wrong arm. To store into a tensor of \`T\`, write \`.to(T)\`, which has no cost.
 
 \`\`\`ts
 tl.when(T.is(tl.int8), () => {
@@ -187,7 +189,7 @@ tl.when(T.is(tl.int8), () => {
 
 const helpers = `## Types of helper functions
 
-A helper function declares a tile of the kernel's dtype variable with the variable itself:
+To annotate a helper function, use the kernel's dtype variable in the types of its tiles:
 
 \`\`\`ts
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
@@ -196,47 +198,49 @@ const scaled = (x: TileOf<typeof T, ["BLOCK"]>, by: ScalarOf<typeof tl.float32>)
   x.to(tl.float32).mul(by).to(T);
 \`\`\`
 
-| type | arguments |
+| type | type arguments |
 | --- | --- |
 | \`ScalarOf\` | dtype |
 | \`TileOf\`, \`MutOf\` | dtype, shape |
 | \`TensorOf\`, \`ViewOf\`, \`PointerOf\`, \`DescriptorOf\` | dtype, shape, and the access: \`"in"\` (default), \`"out"\` or \`"inout"\` |
 
-A size such as \`M\` is a \`Scalar<"int32">\`, and a constexpr is a \`Constexpr<"BLOCK">\`. For a function that accepts any shape, add a type parameter: \`<S extends Shape>(x: TileOf<typeof T, S>)\`.`;
+A size such as \`M\` has the type \`Scalar<"int32">\`, and a constexpr has the type \`Constexpr<"BLOCK">\`. For a function that accepts any shape, add a type parameter: \`<S extends Shape>(x: TileOf<typeof T, S>)\`.`;
 
 const functions = `## Ways to share a function
 
-- **TypeScript function.** The build inlines it at each call, so the Python does not contain it. If JavaScript chooses among several functions, the choice happens in the build.
-- **\`tl.fn\`.** It becomes a separate \`@triton.jit\` function, one for each combination of argument types. Its arguments may be functions too.
-- **\`constexpr.fn({ relu, gelu })\`.** This param is a choice among functions. A config or a caller of the wrapper selects one by name. \`ACTIVATION(x)\` becomes \`if ACTIVATION == "relu": …\`, of which Triton compiles one arm. The name is an ordinary constexpr: autotuning may choose it, \`ACTIVATION.eq("relu")\` tests it, and you may pass the function to \`tl.fn\`.
+Kernels can share code in three ways:
+
+- **TypeScript function.** The build inlines it at each call, so the Python does not contain it. If JavaScript code selects one of several functions, it does so during the build.
+- **\`tl.fn\`.** TileScript emits the function as a separate \`@triton.jit\` function for each combination of argument types. The arguments may be functions too.
+- **\`constexpr.fn({ relu, gelu })\`.** A config or the caller selects one of the functions by name. A call \`ACTIVATION(x)\` becomes \`if ACTIVATION == "relu": …\`, and Triton compiles only the selected arm. The name is an ordinary constexpr, so autotuning can select it and \`ACTIVATION.eq("relu")\` tests it. You can pass the function to \`tl.fn\`.
 
 ## Functions written in Python
 
-\`tl.extern("./ops.py", "softcap", { evaluate: (x, cap) => … })\` calls a \`@triton.jit\` function of a Python file. The path is relative to your file. The emitted module stays self-contained: it contains a copy of the function, and of the jit functions and \`tl.constexpr\` globals that the function uses. If a name already exists in the module, the copy is renamed.
+\`tl.extern("./ops.py", "softcap", { evaluate: (x, cap) => … })\` calls a \`@triton.jit\` function of a Python file. The path is relative to your file. The emitted module contains a copy of the function, and of the jit functions and \`tl.constexpr\` globals that the function uses. If a name already exists in the module, TileScript renames the copy.
 
 Describe the function in one of two ways:
 
-- \`evaluate\` is the same computation with \`tl\`. It determines the types and the effect on memory, and the evaluator runs it.
-- \`{ result: (x) => x, effect: "pure" }\` only returns tiles with the dtypes and shapes of the result. A kernel that calls the function is then not evaluated in-process.
+- \`evaluate\` is the same computation with \`tl\`. TileScript derives the types and the effect on memory from it, and the evaluator runs it.
+- \`{ result: (x) => x, effect: "pure" }\` describes only the result and the effect: \`result\` returns tiles with the dtypes and shapes of the result. The evaluator then cannot run a kernel that calls the function.
 
-The function may use \`torch\`, \`triton\`, \`triton.language as tl\` and names imported from Triton's modules. Numbers and strings are passed unchanged, so \`30\` is an integer in Python.`;
+The function may use \`torch\`, \`triton\`, \`triton.language as tl\` and names imported from Triton's modules. TileScript passes numbers and strings unchanged, so \`30\` is an integer in Python.`;
 
 /** Forms that TileScript does not support, each with the reason and an alternative. */
 const notHere: readonly string[] = [
-  "**A dtype that depends on a flag**, such as int64 in one arm of `tl.when(FLAG, …)` and int32 in the other. The type would be different in each build, and the editor knows only one. Cast both arms to the wider dtype, or make the dtype a param, `I: constexpr.dtype(I)`, and cast to it.",
-  "**A tile whose rank depends on a flag.** A type has one rank. Add axes of size 1, or write the two arms with `tl.when`.",
-  "**`tl.where(mask, -1e6, 0.0)` as float32** without a tile. JavaScript has one kind of number, so the result is int32. Add `.to(tl.float32)`.",
-  "**A rank that depends on a constexpr**, as in `tl.reshape(x, [2] * log2(n))`. A tile's shape is a list in its type, so its rank is fixed. Reshape to the two axes that one step needs: `tl.reshape(x, [N.floorDiv(2), 2])` with `tl.split`, or `[OUTER, 2, INNER]` inside `tl.staticRange`. `tl.sort`, `tl.topk` and `tl.bitonicMerge` are built in.",
-  "**A shape that depends on a flag**, of a branch's result or of a variable. All arms have one type. Name the chosen size, `const W = tl.choose(SPLIT, BN.floorDiv(2), BN)`, and reshape to it in each arm, `tl.reshape(part, [BM, W])`; or store in each arm. The build checks a tile only in the configs that use its arm.",
-  "**Only numbers** as operands of `tl.fdiv`, `tl.divRn`, `tl.umulhi` and `tl.swizzle2d`, and a number other than 0 combined with 8-bit floats in `tl.where`. Give one operand a dtype: `tl.full([], 1.5, tl.float32)`.",
-  "**`launchPdl` on AMD.** Triton supports this launch option only on NVIDIA and rejects a launch with it. Omit it in a kernel that runs on both.",
-  `**Tuples of tensors.** Triton 3.6 does not pass tuples. Declare optional tensors, \`peer0: peer(), peer1: peer()\` with \`const peer = () => tensor.inout(T, ["M"]).optional()\`, and loop over them in JavaScript: \`for (const each of [peer0, peer1]) tl.when(each.given, () => …)\`. Triton compiles the kernel once for each set of passed tensors, as it would for each length of a tuple.`,
-  `**A tensor whose rank depends on a flag.** A tensor has as many axes as its declaration. Let a flag determine the size of an axis, \`dims: { AXES: ({ PICTURES }) => PICTURES.mul(2).add(1) }\`, so that the axis may have size 1. Alternatively, declare one optional tensor for each rank.`,
-  `**Strides as constexprs.** Triton already specializes on strides that are 1 or multiples of 16, and a \`contiguous\` tensor computes its strides from its sizes. For further fixed strides, declare a contiguous tensor with numbers among its dims.`,
-  `**A scalar, or a constexpr that configs set, as a dim of outputs.** The shapes of tensors determine dims. Derive a size with another name from it: \`dims: { PARTS: ({ SPLIT_K }) => SPLIT_K }\`.`,
-  `**A \`partition\` of a total that is not the size of a tensor**, such as offsets alone. Generated rows and proofs need the tensor that the rows divide. Declare a \`range\`, and pass the offsets in \`inputs\`.`,
-  "**A requirement about passed optional tensors**, such as `dz` only together with `z`. `requires` has only numbers, while `z.given` is known in the kernel. Let the kernel write zeros to `dz` if `z` is absent.",
-  `**Scratch memory** that programs pass to each other and whose final content does not matter. The final content of a \`tensor.inout\` is compared like any result. Let the reference compute it, or let the last program write zeros. A loop that waits for another program counts as many iterations as the longest size. On Triton's interpreter, \`run\` may therefore skip it as too large; \`run --device eval\` accepts small shapes.`,
+  "**A dtype that depends on a flag**, such as int64 in one arm of `tl.when(FLAG, …)` and int32 in the other. In TypeScript, the result has only one type. Cast both arms to the wider dtype, or make the dtype a param, `I: constexpr.dtype(I)`, and cast to it.",
+  "**A tile whose rank depends on a flag.** The type of a tile has one rank. Add axes of size 1, or write code for each rank in an arm of `tl.when`.",
+  "**`tl.where(mask, -1e6, 0.0)` as float32.** In JavaScript, both numbers are whole numbers, so the result is int32. Add `.to(tl.float32)`.",
+  "**A rank that depends on a constexpr**, as in `tl.reshape(x, [2] * log2(n))`. The rank of a tile is fixed in its type. Reshape to the axes that one step needs: `tl.reshape(x, [N.floorDiv(2), 2])` with `tl.split`, or `[OUTER, 2, INNER]` inside `tl.staticRange`. For sorting, use `tl.sort`, `tl.topk` and `tl.bitonicMerge`.",
+  "**A shape that depends on a flag**, as in the result of a branch. All arms must have one type. Declare the selected size, `const W = tl.choose(SPLIT, BN.floorDiv(2), BN)`, and reshape to it in each arm: `tl.reshape(part, [BM, W])`. The build checks the tiles of an arm only in the configs that use the arm. Alternatively, store the tile in each arm.",
+  "**Numbers without a dtype.** At least one operand of `tl.fdiv`, `tl.divRn`, `tl.umulhi` and `tl.swizzle2d` must have a dtype. So must a number in `tl.where`, if the other choice is an 8-bit float and the number is not 0. To give a number a dtype, write `tl.full([], 1.5, tl.float32)`.",
+  "**`launchPdl` on AMD.** Triton supports this launch option only on NVIDIA and rejects a launch with it. Omit the option in a kernel that runs on both.",
+  `**Tuples of tensors.** Triton 3.6 does not pass tuples. Declare several optional tensors instead: \`peer0: peer(), peer1: peer()\` with \`const peer = () => tensor.inout(T, ["M"]).optional()\`. Loop over them in JavaScript: \`for (const each of [peer0, peer1]) tl.when(each.given, () => …)\`. Triton compiles the kernel once for each set of passed tensors, as it would for each length of a tuple.`,
+  `**A tensor whose rank depends on a flag.** The declaration of a tensor fixes its rank. Declare an axis whose size depends on the flag, so that the size can be 1: \`dims: { AXES: ({ PICTURES }) => PICTURES.mul(2).add(1) }\`. Alternatively, declare one optional tensor for each rank.`,
+  `**Strides as constexprs.** Triton already specializes on strides that are 1 or multiples of 16, and the strides of a \`contiguous\` tensor follow from its sizes. To fix other strides, declare a contiguous tensor with numbers among its dims.`,
+  `**A scalar, or a constexpr that configs set, as a dim of an output.** A scalar or a config does not set the dims of tensors. Derive a size with another name from it: \`dims: { PARTS: ({ SPLIT_K }) => SPLIT_K }\`.`,
+  `**A \`partition\` of a number that is not the size of a tensor**, as in a kernel that reads only the offsets. To generate rows and to prove accesses, TileScript needs the tensor that the rows divide. Declare a \`range\` for the offsets instead, and compute them in \`inputs\`.`,
+  "**A requirement about which optional tensors are passed**, such as `dz` only together with `z`. `requires` receives only numbers; `z.given` exists only in the body. Let the kernel write zeros to `dz` if `z` is not passed.",
+  `**Scratch memory**, through which programs pass values and whose final content does not matter. TileScript compares the final content of a \`tensor.inout\` like any result. Let the reference compute the content, or let the last program write zeros. If a loop waits for another program, TileScript estimates its iterations by the largest size. On Triton's interpreter, \`run\` may therefore skip the kernel as too large; \`run --device eval\` accepts small shapes.`,
 ];
 
 /** The signatures of each function of libdevice, and its backends. */
@@ -257,20 +261,21 @@ export function languagePage(): string {
   const sectionTexts = sections().map(({ title, entries }) => `## ${title}\n\n${entries.map(entry).join("\n")}`);
   return [
     "# The language",
-    "This page lists every op of `tl`, with the Python that it becomes. Names are Triton's in camelCase; [a table](#names-of-triton) at the end lists all of them. Operands come first and in order, then one object with the options. A question mark marks an optional operand or option. [Params and spec](spec.md) describes the rest of a kernel.",
+    "This page lists every op of `tl`, with the Python that TileScript emits for it. Ops have Triton's names in camelCase; [a table](#names-of-triton) at the end has every Triton name. A call passes the operands in order, and then one object with the options. A question mark marks an optional operand or option. [Params and spec](spec.md) describes the rest of a kernel.",
+    '"Also a method" means that `x.add(y)` is another form of `tl.add(x, y)`. A _host expression_ is a computation before the launch, such as those in `grid`, `config` and `requires`.',
     "After the ops, the page explains [numbers](#numbers), [code that depends on a constexpr](#code-that-depends-on-a-constexpr), [helper functions](#types-of-helper-functions) and [forms that TileScript does not support](#unsupported-forms).",
     ...sectionTexts,
     numbers,
     constexprs,
     helpers,
     functions,
-    `## libdevice\n\n\`import { libdevice } from "tilescript"\` gives access to the device libraries of CUDA and HIP. The table lists their functions with the exact dtypes.\n\n${libdevice()}`,
-    `## 8-bit floats\n\nYou can load, store and move 8-bit floats, multiply them in \`tl.dot\`, and cast them to float16, bfloat16 and float32 (float8e4b15 not to bfloat16). For arithmetic, cast them to a wider float. Both backends support all of them except: ${Object.entries(
+    `## libdevice\n\n\`import { libdevice } from "tilescript"\` gives access to the device libraries of CUDA and HIP. The table lists their functions with the exact dtypes. A function without an entry in the last column exists on both.\n\n${libdevice()}`,
+    `## 8-bit floats\n\nYou can load, store and move 8-bit floats, multiply them in \`tl.dot\`, and cast them to float16, bfloat16 and float32. There is no cast from float8e4b15 to bfloat16. For arithmetic, cast 8-bit floats to a wider float. These 8-bit floats exist on one backend: ${Object.entries(
       dtypeTargets,
     )
       .map(([name, targets]) => `${name} (${formatTargets(targets)})`)
       .join(", ")}.`,
-    `## Unsupported forms\n\nTriton accepts these forms and TileScript does not. Each entry has the reason and an alternative.\n\n${notHere.map((line) => `- ${line}`).join("\n")}`,
+    `## Unsupported forms\n\nTriton accepts these forms, but TileScript does not. Each entry has the reason and an alternative.\n\n${notHere.map((line) => `- ${line}`).join("\n")}`,
     `## Names of Triton\n\nThis table lists every public name of \`triton.language\` 3.9 and its name in TileScript.\n\n${names()}`,
   ].join("\n\n");
 }

@@ -334,6 +334,16 @@ const control: Readonly<Record<string, Written>> = {
     "const result = tl.when(tl.programId(0).eq(0), () => values.mul(2)).otherwise(() => values.add(1));",
     "tl.store(out.at(i), result);",
   ),
+  exit: [
+    ['x: tensor(tl.float32, ["M"]),', 'out: tensor.out(tl.float32, ["M"]),', "BLOCK: constexpr(),"],
+    [
+      "const start = tl.programId(0).mul(BLOCK);",
+      "tl.when(start.ge(M), () => tl.exit());",
+      "const i = start.add(tl.arange(0, BLOCK));",
+      "tl.store(out.at(i), tl.load(x.at(i)));",
+    ],
+    ["grid: ({ M, BLOCK }) => [tl.cdiv(M, BLOCK).add(1)],", "config: { BLOCK: 8 },"],
+  ],
   mut: rows(
     "const sum = tl.mut(tl.zeros([8], tl.float32));",
     "for (const row of tl.range(0, M)) {",

@@ -99,9 +99,10 @@ interface Branch {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * A branch of the kernel: `tl.when(condition, () => { … }).otherwise(() => { … })`. Both arms are traced; one runs.
- * Triton evaluates a constexpr condition at compile time. Later arms whose conditions imply that this arm runs can then
- * use its values. Arms may return tiles of the same types, or numbers in their place; the branch returns them.
+ * A branch of the kernel: `tl.when(condition, () => { … }).otherwise(() => { … })`. Both arms are traced, and the
+ * kernel runs one. If both arms return tiles of the same types, or numbers in their place, the branch returns those of
+ * the arm that runs. Triton evaluates a constexpr condition at compile time. A later arm can then use values of this
+ * arm, if its condition implies this one.
  */
 export const when = ((condition: unknown, body: Arm, ...extraArgs: unknown[]): WhenHandle => {
   const location = captureLocation();
@@ -343,8 +344,8 @@ function convertYields(
 // ---- early exit -----------------------------------------------------------------------------------------------------
 
 /**
- * Ends the program if a condition holds: `tl.when(pid.ge(count), () => tl.exit())` is `if pid >= count: return`.
- * Triton allows it outside loops, in the kernel itself.
+ * Ends the program early: `tl.when(pid.ge(count), () => tl.exit())` becomes `if pid >= count: return`. It must be in a
+ * branch of the kernel itself, outside loops and helper functions.
  */
 export function exit(): void {
   const location = captureLocation();

@@ -36,10 +36,10 @@ import { failOnUnknownOption } from "../ops/define.js";
 import { argumentOf, literal, failIf, checkArity } from "./argument.js";
 
 /**
- * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. Tracing records the
- * body once and runs it again only to detect changed JavaScript state. The end is exclusive. With one argument, the loop
- * starts at 0. A negative step counts down, and must be a number or a constexpr. Options come last: Triton's,
- * `tl.range(N, { numStages: 3 })`, and `most`, the most iterations.
+ * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. The end is exclusive. With one argument, the
+ * loop starts at 0. A negative step counts down, and must be a number or a constexpr. The last argument may have
+ * Triton's options, `tl.range(N, { numStages: 3 })`, and `most`, the maximum number of iterations. Tracing records the
+ * body once, and runs it again only to detect changed JavaScript state.
  */
 export const range = ((...args: unknown[]) => createLoop("range", args, false)) as <
   const Lo,
@@ -182,7 +182,8 @@ class Loop implements Iterable<Handle> {
 
 /**
  * A loop that runs while its condition is true: `tl.whileLoop(() => i.value.lt(n), () => { … })`. Both functions are
- * traced once; the kernel evaluates the condition before each iteration. `{ most: N }` may come last.
+ * traced once; the kernel evaluates the condition before each iteration. The last argument may be `{ most: N }`, as in
+ * `tl.range`.
  */
 export const whileLoop = ((
   condition: () => unknown,

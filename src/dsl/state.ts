@@ -80,7 +80,7 @@ export function fullOp(recorder: Builder, type: TileType, value: Argument): Pick
   return { op: opOf(full), operands: [shape, value, { kind: "dtype", dtype: type.dtype }] };
 }
 
-/** A variable for loops and branches: `.value` reads it at that point of the program, and writes it. */
+/** A variable that loops and branches can change: `x.value` reads it, and `x.value = y` assigns it. */
 export const mut = ((initial: unknown, ...extraArgs: unknown[]): MutHandle => {
   const recorder = builder("tl.mut");
   checkArity("mut", 1, extraArgs, "tl.mut(initial)");

@@ -212,7 +212,7 @@ export const div = defineOp<Pair<"div">>()({
   },
 });
 
-/** `x // y`. Integers truncate toward zero; constexprs and sizes on the host floor, as in Python. */
+/** `x // y`, rounded toward zero. Between constexprs and in host expressions, it is rounded down, as in Python. */
 export const floorDiv = defineOp<Pair<"floorDiv">>()({
   name: "floorDiv",
   operands,
@@ -227,9 +227,9 @@ export const floorDiv = defineOp<Pair<"floorDiv">>()({
 });
 
 /**
- * `x % y`, with the sign of the dividend. For constexprs and sizes on the host, it has the sign of the divisor, as in
- * Python. For floats, an NVIDIA GPU computes `x - trunc(x / y) * y`, which is the remainder only if the quotient is
- * exact (below 2²⁴ for float32). It returns 0.0 instead of -0.0.
+ * `x % y`, with the sign of the dividend. Between constexprs and in host expressions, it has the sign of the divisor,
+ * as in Python. For floats, an NVIDIA GPU computes `x - trunc(x / y) * y`, which is the remainder only if the quotient
+ * is exact (below 2²⁴ for float32). A zero result is 0.0, never -0.0.
  */
 export const mod = defineOp<Pair<"mod">>()({
   name: "mod",

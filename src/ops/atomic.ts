@@ -78,9 +78,12 @@ function atomic<Name extends string, Kind extends AtomicKind>(
 
 /** Atomic addition: `tl.atomic_add(ptr, value, mask=mask)`. */
 export const atomicAdd = atomic("atomicAdd", "tl.atomic_add", "add", sum, true);
-/** Atomic maximum: `tl.atomic_max(ptr, value, mask=mask)`. A NaN in memory stays; a positive NaN operand wins. */
+/**
+ * Atomic maximum: `tl.atomic_max(ptr, value, mask=mask)`. A NaN in memory remains. A positive NaN operand replaces any
+ * number.
+ */
 export const atomicMax = atomic("atomicMax", "tl.atomic_max", "extreme", greatest, true);
-/** Atomic minimum: `tl.atomic_min(ptr, value, mask=mask)`. A positive NaN operand loses to any number. */
+/** Atomic minimum: `tl.atomic_min(ptr, value, mask=mask)`. A positive NaN operand has no effect. */
 export const atomicMin = atomic("atomicMin", "tl.atomic_min", "extreme", least, true);
 /** Bitwise and: `tl.atomic_and(ptr, value, mask=mask)`. */
 export const atomicAnd = atomic("atomicAnd", "tl.atomic_and", "bits", bitwise("and"), true);
@@ -181,9 +184,9 @@ export const atomicStore = defineOp<AtomicStore>()({
 });
 
 /**
- * Waits until memory contains the expected value: `tl.atomic_poll(ptr, expected)`. Returns true if it does, false after
- * the timeout. Needs Triton 3.9. The program that writes the value must be running already: a GPU may run the programs
- * of a launch sequentially.
+ * Waits until memory contains the expected value: `tl.atomic_poll(ptr, expected)`. Returns true in this case, and false
+ * after a timeout. Needs Triton 3.9. The program that writes the value must be running already, because a GPU may run
+ * the programs of a launch sequentially.
  */
 export const atomicPoll = defineOp<AtomicPoll>()({
   name: "atomicPoll",

@@ -1,4 +1,4 @@
-/** Reductions, scans and elementwise maps with a function of the author. */
+/** Reductions, scans and elementwise maps with your own function. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperArgument, helperCapture, helperFunction } from "../diagnostics/catalog/control-codes.js";
 import { argumentList } from "../diagnostics/catalog/operand-codes.js";
@@ -129,8 +129,8 @@ const mapOp = defineOp<(scalarFn: unknown, args: readonly unknown[], options: ob
 
 /**
  * Calls a function of scalars for every element: `tl.mapElementwise((x) => tl.when(x.gt(0), …).otherwise(…), x)`. Use
- * it if the arms of a branch differ greatly in cost; otherwise use tiles and `tl.where`. Triton's `pack` is not
- * available, because the layout decides which elements share a call.
+ * it if one arm of a branch costs much more than the other. Otherwise, use tiles and `tl.where`. Triton's option `pack`
+ * is not available, because its result would depend on the tile's layout.
  */
 export const mapElementwise = withRecord(mapOp, ((scalarFn: unknown, ...args: readonly unknown[]) => {
   const location = captureLocation();

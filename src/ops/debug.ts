@@ -15,8 +15,8 @@ type Printable = TileLike | ConstLike | number | boolean | string;
 type RunTimePrintable = TileLike | ConstLike<any, "int" | "float" | "bool"> | number | boolean;
 
 /**
- * Ends the program with a message if a condition is false: `tl.device_assert(x >= 0, "negative")`. Triton checks it
- * only in debug builds (`TRITON_DEBUG=1`), the evaluator always.
+ * Ends the program with a message if a condition is false: `tl.device_assert(x >= 0, "negative")`. The evaluator always
+ * checks the condition. Triton checks it only in debug builds (`TRITON_DEBUG=1`).
  */
 export const deviceAssert = defineOp<
   <C>(

@@ -33,7 +33,8 @@ const makeDescriptor = defineOp<
  * Creates a descriptor: `tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_am, 1], block_shape=[BLOCK_M,
  * BLOCK_K])`. For a tensor `a`, write `tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K])`. For a pointer, pass its shape
  * and strides before the block shape. The last axis must be contiguous. The address and all other strides must be
- * multiples of 16 bytes, and a block must be at least 16 bytes wide along the last axis. The wrapper checks tensors.
+ * multiples of 16 bytes, and a block must be at least 16 bytes wide along the last axis. For a tensor, the wrapper
+ * checks these conditions.
  */
 export const makeTensorDescriptor = withRecord<MakeTensorDescriptor>(makeDescriptor, ((...args: unknown[]) => {
   const isExplicit = Array.isArray(args[2]);

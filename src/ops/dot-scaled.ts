@@ -53,9 +53,9 @@ const sideOf = (args: TypedArgs, side: "lhs" | "rhs") => ({
 });
 
 /**
- * `a @ b`, with each element multiplied by the scale of its group along K, plus the optional `acc`:
- * `tl.dot_scaled(a, a_scale, "e4m3", b, b_scale, "e4m3")`. The scales of `b` have one row per column of `b`. Pass
- * `null` for an operand without scales. The result is float32.
+ * `a @ b`, plus the optional `acc`: `tl.dot_scaled(a, a_scale, "e4m3", b, b_scale, "e4m3")`. Each element is multiplied
+ * by the scale of its group along K. The scales of `b` have one row per column of `b`. Pass `null` for an operand
+ * without scales. The result is float32.
  */
 export const dotScaled = defineOp<
   <

@@ -27,9 +27,9 @@ function whyImprecise(a: Type, limit: unknown): RuleError | undefined {
 }
 
 /**
- * `a @ b`, plus the optional `acc`: `acc = tl.dot(a, b, acc)`. Products accumulate in float32 (int8: int32, float64:
- * float64). Products of float16 and 8-bit floats accumulate in float16 if that is the `outDtype`. float32 operands are
- * rounded to TF32 unless `inputPrecision` selects another precision.
+ * `a @ b`, plus the optional `acc`: `acc = tl.dot(a, b, acc)`. The accumulator is float32; for int8 it is int32, and
+ * for float64 it is float64. For float16 and 8-bit floats, `outDtype` can select a float16 accumulator. float32
+ * operands are rounded to TF32 unless `inputPrecision` selects another precision.
  */
 export const dot = defineOp<
   <A, B, const C = undefined, const O = undefined>(

@@ -102,7 +102,9 @@ export const divRn = defineOp<
   triton36: { strongLiterals: true },
 });
 
-/** The high half of the product of unsigned integers: `tl.umulhi(x, y)`. Signed operands are reinterpreted. */
+/**
+ * The high half of the product of unsigned integers: `tl.umulhi(x, y)`. Signed operands are reinterpreted as unsigned.
+ */
 export const umulhi = defineOp<<const X, const Y>(x: X, y: Validate<Y, WhyUmulhi<X, Y>>) => PairOf<X, Y>>()({
   name: "umulhi",
   operands: { x: "value", y: "value" },

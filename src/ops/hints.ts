@@ -165,10 +165,10 @@ export function reportFalse(
 }
 
 /**
- * Returns `x` and waives proof obligations, for a reason that a proof cannot find: `tl.trusted(y.at(slots), "each slot
- * occurs once")`. For a view, proofs waive that the output is written completely and that programs do not race. For a
- * value, they waive the padding of masked lanes. The certificate shows the reason. The evaluator checks as before, and
- * nothing is emitted.
+ * Returns `x`, and lets `check` accept a property that it cannot prove, for the reason that you state:
+ * `tl.trusted(y.at(slots), "each slot occurs once")`. For a view, the property is that its output is fully written and
+ * that accesses do not conflict. For a value, it is that its padding changes no result. The evaluator still checks the
+ * property. The emitted Python does not contain the call.
  */
 export const trusted = defineOp<
   <X, const R extends string>(

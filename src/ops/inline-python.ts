@@ -1,4 +1,4 @@
-/** Features that TileScript does not model: Python source and inline assembly. */
+/** Python source and inline assembly, which TileScript does not model. */
 import type { Typed } from "../types/types.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { unknownEffect } from "../diagnostics/catalog/operand-codes.js";
@@ -30,9 +30,10 @@ function rawOp(effect: Effects): OpFunction<Call> {
 const raws = { pure: rawOp("pure"), read: rawOp("read"), write: rawOp("write") };
 
 /**
- * Emits Python source: `tl.raw("tl.math.erf({0})", [x], { dtype: tl.float32, shape: x.shape })`. `{0}` is replaced by
- * the first operand. The options declare the dtype and shape of the result; without a dtype there is no result. The
- * default effect is "pure", or "write" if there is no result. A kernel that calls it is not evaluated in-process.
+ * Emits Python source: `tl.raw("tl.math.erf({0})", [x], { dtype: tl.float32, shape: x.shape })`. The first operand
+ * replaces `{0}`. The options `dtype` and `shape` declare the result; without `dtype`, the call has no result. The
+ * option `effect` is "pure", "read" or "write". Its default is "pure" for a call with a result, and "write" otherwise.
+ * The evaluator cannot run a kernel that contains the call.
  */
 export const raw = withRecord(raws.pure, ((
   code: unknown,

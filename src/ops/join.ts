@@ -213,8 +213,8 @@ function gatherLanes({ x: tile, index, axis }: RuntimeArguments<typeof gatherOpe
 const swizzleOperands = { i: "value", j: "value", sizeI: "value", sizeJ: "value", sizeG: "value" } as const;
 
 /**
- * Maps program (i, j) of a row-major `sizeI × sizeJ` grid to its position in an order that visits groups of `sizeG`
- * rows column by column: `i, j = tl.swizzle2d(i, j, size_i, size_j, GROUP)`.
+ * Maps the indices (i, j) of a row-major `sizeI × sizeJ` grid to another order, which visits each group of `sizeG` rows
+ * column by column: `i, j = tl.swizzle2d(i, j, size_i, size_j, GROUP)`.
  */
 export const swizzle2d = defineOp<
   <I, const J, const SI, const SJ, const SG>(

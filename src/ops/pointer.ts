@@ -1,4 +1,4 @@
-/** Pointer casts, and the evaluation of pointer arithmetic. */
+/** Pointer casts. Also evaluates pointer arithmetic. */
 import { operandKind, needsAddress } from "../diagnostics/catalog/rule-codes.js";
 import { type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
@@ -28,7 +28,8 @@ declare module "../types/tile.js" {
 
 /**
  * Converts addresses to pointers: `x.to(tl.pointer_type(tl.float16))`. `x` is an int64 tile, such as one loaded from a
- * pointer table, or a pointer to elements of another dtype. Bounds are not checked, because the tensor is unknown.
+ * pointer table, or a pointer to elements of another dtype. TileScript does not check the bounds of such pointers,
+ * because it does not know their tensors.
  */
 export const toPointer = defineOp<
   <X, D extends DType<any>>(x: Validate<X, WhyPointer<X>>, dtype: D) => PointerTo<D, X>

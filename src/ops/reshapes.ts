@@ -36,7 +36,7 @@ declare module "../types/tile.js" {
       shape: NewShape<"reshape", T, D>,
       options?: ReorderOption,
     ): Reshaped<T, DimsOf<D>>;
-    /** Reshapes without preserving the order of elements, which Triton chooses: `tl.view(x, [BLOCK, 2])`. */
+    /** Reshapes a tile; Triton chooses the order of its elements: `tl.view(x, [BLOCK, 2])`. */
     view<T extends TileLike, const D extends readonly unknown[]>(
       this: T,
       shape: NewShape<"view", T, D>,
@@ -74,7 +74,7 @@ export const reshape = defineOp<
   proof: { lane: reshapeLane, keepsElements: true, anyWidth: true },
 });
 
-/** Reshapes without preserving the order of elements, which Triton chooses: `tl.view(x, [BLOCK, 2])`. */
+/** Reshapes a tile; Triton chooses the order of its elements: `tl.view(x, [BLOCK, 2])`. */
 export const view = defineOp<
   <X, const D extends readonly unknown[]>(x: X, shape: NewShape<"view", X, D>) => Reshaped<X, DimsOf<D>>
 >()({

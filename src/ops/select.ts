@@ -121,8 +121,8 @@ const scalarPair = (x: Runtime, y: Runtime, dtype: DTypeName): [TileArray, TileA
 ];
 
 /**
- * `x` where the condition is true, else `y`: `tl.where(mask, x, 0.0)`. Both are computed. Two numbers give int32, or
- * float32 if one has a fraction; add `.to(tl.float32)` to whole numbers that are meant as floats.
+ * `x` where the condition is true, else `y`: `tl.where(mask, x, 0.0)`. The kernel computes both. If both are numbers,
+ * the result is int32, or float32 if one has a fraction. To get float32 from whole numbers, add `.to(tl.float32)`.
  */
 export const where = defineOp<
   <const C, const X, const Y>(

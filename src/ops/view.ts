@@ -28,8 +28,8 @@ function viewOf(tensor: TensorType, shape: ViewType["shape"]): ViewType {
 }
 
 /**
- * `x.at(i, j)`: one index per axis. A scalar drops its axis; rank-1 tiles form the axes of the view, in order. The view
- * is masked at the bounds of the tensor.
+ * `x.at(i, j)`: one index per axis. A scalar index removes its axis. Each rank-1 tile becomes an axis of the view, in
+ * order. The view is masked at the bounds of the tensor.
  */
 export const at = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>()({
   name: "at",
@@ -51,7 +51,9 @@ export const at = defineOp<(tensor: unknown, indices: readonly unknown[], option
     viewAddresses(tensor.allocation, indices as (TileArray | number)[], claimed as boolean[], "grid", tensor.order),
 });
 
-/** `x.gather(i, j)`: one index tile per axis, which are broadcast to one shape. The view is masked as in `at`. */
+/**
+ * `x.gather(i, j)`: one index tile per axis. The index tiles are broadcast to one shape. The view is masked as in `at`.
+ */
 export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>()({
   name: "gather",
   calledAs: ".gather",

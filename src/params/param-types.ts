@@ -15,9 +15,9 @@ export type DimNames = readonly (string | number)[];
 export interface TensorParam<E extends Element, Ds extends DimNames, A extends Access> {
   readonly [$param]: ["tensor", E, Ds, A];
   /**
-   * The caller may omit it; the body tests `given`. An optional output is computed only if the caller passes `True` or
-   * a tensor to write to; otherwise it is `None`. A size that only optional inputs have is taken from the first one
-   * passed, or 0.
+   * The caller may omit the tensor: `given` is true if the caller passed it. An optional output is computed only if the
+   * caller passes `True` or a tensor to write to; otherwise it is `None`. If only optional inputs have a size, the
+   * first one passed sets it; without one, it is 0.
    */
   optional(): OptionalParam<E, Ds, A>;
 }
@@ -54,9 +54,9 @@ export type Params = Readonly<Record<string, unknown>>;
 
 /** Properties of a tensor argument in addition to dtype and dims. */
 export interface TensorOptions {
-  /** The last axis has stride 1 and the tensor has no gaps. */
+  /** Requires that the last axis has stride 1 and that the tensor has no gaps. */
   readonly contiguous?: boolean;
-  /** Width of address arithmetic. With int32, the default, the wrapper rejects tensors beyond 2³¹. */
+  /** The dtype of address arithmetic. With int32, the default, the wrapper rejects tensors that are too large. */
   readonly offsets?: DType<"int32"> | DType<"int64">;
 }
 export interface OutTensorOptions extends TensorOptions {
@@ -70,14 +70,15 @@ export interface OutTensorOptions extends TensorOptions {
 export type Range = readonly [number | string, number | string] | ((sizes: LaunchSizes) => readonly [HostInt, HostInt]);
 export interface InTensorOptions extends TensorOptions {
   /**
-   * The caller's promise of the elements' range: the minimum and the exclusive end of integers, `[0, "N"]`.
-   * Inputs are drawn from it, and the evaluator rejects others; a GPU checks nothing. If the minimum is at least
-   * 0, a view does not mask the lower bound of an index loaded from this tensor.
+   * The minimum and the end of the elements, as the caller promises: `[0, "N"]`. Integers are less than the end; floats
+   * may equal it. Generated inputs are in the range. The evaluator rejects other inputs; a GPU does not check them. If
+   * the minimum is at least 0, a view does not mask the lower bound of an index loaded from this tensor.
    */
   readonly range?: Range;
   /**
-   * The caller's promise that this tensor, `x`, divides a size into rows: its integers rise from 0 to the size. Row `i` is the range from `x[i]` to `x[i + 1]`. With `{ ends: "TOTAL" }` the tensor lacks the leading
-   * 0, and row `i` ends at `x[i]`.
+   * The caller promises that this tensor `x` contains row offsets, which rise from 0 to the named size. Row `i` is the
+   * range from `x[i]` to `x[i + 1]`. With `{ ends: "TOTAL" }` the tensor lacks the leading 0, and row `i` ends at
+   * `x[i]`.
    */
   readonly partition?: string | { readonly ends: string } | undefined;
 }
@@ -91,7 +92,7 @@ type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimName
 ) => TensorParam<D[Dt], DimsOf<Ds>, A>;
 export interface TensorBuilder {
   readonly [$param]: Problem<'tensor: call it, tensor(tl.float16, ["M"])'>;
-  /** A tensor that the kernel reads. A dim is a number or the name of a size, a constexpr or a derived size. */
+  /** A tensor that the kernel reads. Each dim is a number or the name of a size, a constexpr or a derived size. */
   <D extends DType<any>, const Ds extends DimNames | string>(
     dtype: D,
     dims: Validate<Ds, WhyDims<"tensor", Ds>>,
@@ -114,8 +115,8 @@ type DeclareDescriptor<A extends Access> = <D extends DType<any>, const Ds exten
   options?: DescriptorOptions<D[Dt]>,
 ) => DescriptorParam<D[Dt], Mutable<Ds>, Mutable<B>, A>;
 /**
- * A tensor that the kernel accesses by a descriptor (TMA on sm_90 and later). The last argument is the shape of blocks.
- * Callers pass tensors; `descriptor.out` and `descriptor.inout` are written.
+ * A tensor that the kernel reads through a descriptor (TMA on sm_90 and later). The last argument is the shape of a
+ * block. Callers pass a tensor. To write, use `descriptor.out` or `descriptor.inout`.
  */
 export interface DescriptorBuilder extends DeclareDescriptor<"in"> {
   readonly [$param]: Problem<'descriptor: call it, descriptor(tl.float16, ["M"], ["BLOCK_M"])'>;
@@ -125,15 +126,15 @@ export interface DescriptorBuilder extends DeclareDescriptor<"in"> {
   readonly inout: DeclareDescriptor<"inout">;
 }
 /**
- * A raw pointer. Its extent is unknown unless `numel` declares the minimum number of elements, as a number or the name
- * of a size. The wrapper checks it against the caller's tensor. Memory that is written through a pointer may be shared
- * only with other pointers, and with none if both have `numel`.
+ * A raw pointer to the memory of a tensor. `numel`, a number or the name of a size, declares its minimum number of
+ * elements, which the wrapper checks. Without `numel`, the number is unknown. Memory that the kernel writes through a
+ * pointer must not overlap a tensor. Two pointers may overlap unless both declare `numel`.
  */
 export type PointerBuilder = <D extends DType<any>>(
   dtype: D,
   options?: { readonly numel?: number | string },
 ) => PointerParam<D[Dt]>;
-/** A number that is passed at run time. The wrapper checks the range of an integer at each call. */
+/** A number that is passed at run time. The wrapper checks that it fits the dtype and the declared `range`. */
 export type ScalarBuilder = <D extends DType<any>>(
   dtype: D,
   options?: { readonly default?: number; readonly range?: Range },
@@ -166,35 +167,35 @@ export type HostInt = Scalar<"int32"> | Scalar<"int64"> | Constexpr<any> | numbe
 export type Requirement = ConstBool<any> | Scalar<"int1">;
 export interface ConstexprBuilder {
   readonly [$param]: Problem<"constexpr: call it, constexpr()">;
-  /** A size: set by `config` or `autotune`, or bound by a tensor's shape if it is a dim. */
+  /** A compile-time size. If it is a dim, a tensor's shape sets it; otherwise `config` or `autotune` does. */
   (value?: `constexpr: takes nothing; ${typeof VALUE_IN_CONFIG}`): ConstexprParam<"size">;
   /**
-   * An integer argument. The wrapper checks its range, with an exclusive end, at each call; the build checks the values
-   * in configs.
+   * A compile-time integer argument, which is less than the end of its `range`. The wrapper checks arguments; the build
+   * checks configs.
    */
   int(options?: { readonly default?: number; readonly range?: Range }): ConstexprParam<"int">;
-  /** A float argument that is a compile-time constant for Triton. */
+  /** A compile-time float argument. */
   float(options?: { readonly default?: number }): ConstexprParam<"float">;
   /** A flag. Triton compiles one kernel for each value and drops the branches that are not taken. */
   bool(options?: { readonly default?: boolean }): ConstexprParam<"bool">;
-  /** One of these strings. */
+  /** One of the listed strings. */
   string<const C extends readonly [string, ...string[]]>(
     choices: C,
     options?: { readonly default?: C[number] },
   ): ConstexprParam<ChoiceOf<C[number]>>;
   /**
-   * One of these functions, chosen by name in a call or in a config. `ACTIVATION: constexpr.fn({ relu, gelu })` makes
-   * `ACTIVATION(x)` a branch that Triton resolves at compile time. All functions have the same parameter and result
-   * types.
+   * One of the listed functions; a call or a config selects it by name. With `ACTIVATION: constexpr.fn({ relu, gelu
+   * })`, `ACTIVATION(x)` is a branch that Triton resolves at compile time. All functions must have the same parameter
+   * and result types.
    */
   fn<const C extends string, F extends (...args: any[]) => unknown>(
     functions: Validate<{ readonly [K in C]: F }, WhyAlike<F>>,
     options?: { readonly default?: NoInfer<C> },
   ): ConstexprParam<FunctionOf<C, F>>;
   /**
-   * A dtype that the caller chooses, `constexpr.dtype([tl.float16, tl.float32])`. It is valid wherever a dtype is, such
-   * as `x.to(OUT)`. With a dtype variable as argument it binds that variable, so that an output can have the dtype even
-   * if no input has it.
+   * A dtype that the caller chooses, `constexpr.dtype([tl.float16, tl.float32])`. Use it like any dtype: `x.to(OUT)`.
+   * If the argument is a dtype variable, the choice sets the variable. An output can then have a dtype that no input
+   * has.
    */
   dtype<const C extends DType<any> | readonly [DType<any>, ...DType<any>[]]>(
     choices: C,
@@ -206,6 +207,6 @@ export interface ConstexprBuilder {
 export interface LaunchBuilder {
   /** An integer. */
   (value: (sizes: LaunchSizes) => HostInt): ConstexprParam<"launch">;
-  /** A truth value: `constexpr.launch.bool(({ N }) => N.mod(16).eq(0))`. */
+  /** A flag computed from the sizes at each launch: `constexpr.launch.bool(({ N }) => N.mod(16).eq(0))`. */
   bool(value: (sizes: LaunchSizes) => Requirement): ConstexprParam<"launch bool">;
 }

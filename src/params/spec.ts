@@ -20,7 +20,7 @@ import type { OptionalTorchTensor, Torch, TorchDType, TorchResult, TorchScalar, 
 export interface LaunchOptions {
   /** The number of warps per program: a power of two, by default 4. */
   readonly numWarps?: number;
-  /** The number of loop iterations that the compiler keeps in flight, by default 3. */
+  /** The number of pipeline stages: loop iterations that the compiler overlaps, by default 3. */
   readonly numStages?: number;
   /** The number of thread blocks in the cluster that runs one program (sm_90 and later), by default 1. */
   readonly numCtas?: number;
@@ -34,9 +34,9 @@ export interface DriverOptions {
   /** Launches all programs at the same time, so that they may wait for each other. */
   readonly launchCooperativeGrid?: boolean;
   /**
-   * Allows the compiler to fuse a product and a sum into one instruction that rounds once. This is the default of
-   * Triton 3.6 and 3.9, and 3.9 warns that it changes in 3.10. Set this option to silence the warning and to fix the
-   * behavior.
+   * Allows the compiler to fuse a product and a sum into one instruction that rounds once. Triton 3.6 and 3.9 do this
+   * by default, and Triton 3.9 warns that the default changes in 3.10. Set this option to fix the behavior and to
+   * silence the warning.
    */
   readonly enableFpFusion?: boolean;
 }
@@ -61,32 +61,32 @@ type Computed<V> = NonNullable<V> extends boolean ? Requirement : NonNullable<V>
 type OnDevice = { readonly device: Device };
 
 export interface Autotune<P, Derived extends string = never, Heuristic extends string = never> {
-  /** The autotuner measures again if one of these changes. */
+  /** Names of arguments and sizes. If one changes, the autotuner measures again. */
   readonly key: readonly Exclude<
     DimsOfParams<P> | Derived | ScalarNames<P> | FlagNames<P> | DTypeNames<P>,
     Heuristic
   >[];
   /**
-   * Values of constexprs and launch options; or lists by GPU, `{ cuda: { 90: […]
-   * }, hip: { gfx942: […] }, default: […] }`, where 90 is sm_90 and later.
+   * The configs: values of constexprs and launch options. For separate lists per GPU, write `{ cuda: { 90: […] }, hip:
+   * { gfx942: […] }, default: […] }`. The list of 90 applies to sm_90 and later.
    */
   readonly configs: readonly Config<P, Heuristic>[] | ConfigsByGpu<Config<P, Heuristic>>;
-  /** Outputs that the kernel adds to. Each launch and each trial start from zeros. */
+  /** Outputs that the kernel adds to. They are set to zero before each launch and each trial. */
   readonly resetToZero?: readonly ResetNames<P, "out" | "inout">[];
-  /** Tensors that the caller fills and the kernel updates; restored after each trial. */
+  /** Tensors that the caller fills and the kernel updates. The autotuner restores them after each trial. */
   readonly restoreValue?: readonly ResetNames<P, "inout">[];
   /** Keeps the timings on disk, in Triton's cache. */
   readonly cacheResults?: boolean;
   /**
-   * The search space of `tilescript tune`: values of constexprs and launch options, in every combination. Omitted
-   * options have the values of the first config.
+   * The search space of `tilescript tune`: lists of values for constexprs and launch options, which it combines.
+   * Omitted options keep their values in the first config.
    */
   readonly space?: Space<Config<P, Heuristic>>;
 }
 /** Lists of configs by GPU. */
 export interface ConfigsByGpu<C> {
   /**
-   * NVIDIA GPUs, by the minimum compute capability: the list of 90 applies to sm_90 and later, up to the next list's.
+   * NVIDIA GPUs, by the minimum compute capability: a list applies up to the capability of the next list.
    */
   readonly cuda?: { readonly [capability: number]: readonly C[] };
   /** AMD GPUs, by architecture: `gfx942`. */
@@ -151,79 +151,82 @@ export interface ToleranceSpec {
 
 /** The spec of a kernel. `Derived` is inferred only from `dims`, `Heuristic` only from `heuristics`. */
 export interface Spec<P, Derived extends string = never, Heuristic extends string = never> {
-  /** A description of the kernel: the docstring of the emitted function. */
+  /** A description of the kernel, which becomes the docstring of the emitted function. */
   readonly doc?: string;
   /** The kernel's params by name. */
   readonly params: CheckedParams<P>;
-  /** Derived sizes: `dims: { MT: ({ M, TOP_K }) => M.mul(TOP_K) }`. */
+  /** Sizes computed from other sizes: `dims: { MT: ({ M, TOP_K }) => M.mul(TOP_K) }`. */
   readonly dims?: { readonly [K in Derived]: (meta: HostArgs<P>) => HostInt };
   /**
-   * The number of programs on each axis, from sizes, constexprs and properties of the GPU: `({ M, BLOCK, device }) =>
-   * [tl.minimum(device.multiProcessorCount, tl.cdiv(M, BLOCK))]`.
+   * Computes the number of programs on each axis from sizes, constexprs and properties of the GPU: `({ M, BLOCK, device
+   * }) => [tl.minimum(device.multiProcessorCount, tl.cdiv(M, BLOCK))]`.
    */
   readonly grid: (meta: HostArgs<P, NoInfer<Derived>> & OnDevice) => Grid;
-  /** Several configs. The first launch for each value of the key measures all of them and keeps the fastest. */
+  /** Several configs. At the first launch for each value of `key`, the autotuner measures all and keeps the fastest. */
   readonly autotune?: Autotune<P, NoInfer<Derived>, NoInfer<Heuristic>>;
   /**
-   * The only config of a kernel without `autotune`. A function computes it before each launch from sizes and properties
-   * of the GPU: `({ N, device }) => ({ BLOCK: tl.nextPowerOf2(N), numWarps: tl.where(N.gt(2048), 8, 4) })`.
+   * The only config of a kernel without `autotune`. To compute it before each launch from sizes and properties of the
+   * GPU, write a function: `({ N, device }) => ({ BLOCK: tl.nextPowerOf2(N), numWarps: tl.where(N.gt(2048), 8, 4) })`.
    */
   readonly config?:
     | Config<P, NoInfer<Heuristic>>
     | ((meta: HostArgs<P, NoInfer<Derived>> & OnDevice) => ComputedConfig<P, NoInfer<Heuristic>>);
   /** Constexprs computed from the arguments and the chosen config: `EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0)`. */
   readonly heuristics?: { readonly [K in Heuristic]: HeuristicOf<P, K, NoInfer<Derived>> };
-  /** Driver options for all configs; or "fast", which emits a launch cache, as `emit --launch fast`. */
+  /** Driver options for all configs. The string "fast" emits a launch cache instead, as `emit --launch fast` does. */
   readonly launch?: "fast" | DriverOptions;
   /**
-   * The oldest Triton version that the kernel supports. A feature that needs 3.9 is an error under "3.6", accepted
-   * under "3.9", and a warning if this is omitted.
+   * The oldest Triton version that the kernel supports. If a kernel uses a feature that needs 3.9, the build reports an
+   * error for "3.6", nothing for "3.9", and a warning if you omit this field.
    */
   readonly triton?: "3.6" | "3.9";
   /**
-   * The GPUs that the kernel supports, with the reason: `{ cuda: 90, reason: "waits for the kernel before it" }`. The
-   * wrapper rejects others; `compile`, `run` and `verify` skip and list them. Default: all.
+   * The GPUs that the kernel supports, with the reason: `{ cuda: 90, reason: "waits for the kernel before it" }`. On
+   * other GPUs, the wrapper raises an error; `compile`, `run` and `verify` skip and list them. The default is all GPUs.
    */
   readonly targets?: KernelTargets;
   /**
-   * Adds a warp-specialized kernel for Hopper GPUs to the module. With "auto", a kernel that matches no supported
-   * pattern stays plain, and the wrapper of an autotuned kernel times both kernels and launches the faster one. With
-   * "always", the wrapper launches it on every GPU that supports it. The build then rejects a kernel that matches no
-   * pattern. The default is "never".
+   * Adds a warp-specialized kernel for Hopper GPUs to the module, if the kernel matches a supported pattern. If it
+   * matches none, "auto" emits only the plain kernel, and "always" is an error. With "auto", the wrapper of an
+   * autotuned kernel times both kernels and launches the faster one. With "always", the wrapper launches the
+   * warp-specialized kernel on every GPU that supports it. The default is "never".
    */
   readonly warpSpecialize?: "auto" | "never" | "always";
-  /** Integer arguments that Triton does not specialize on: neither on the value 1 nor on multiples of 16. */
+  /** Integer arguments for which Triton compiles no separate kernels for the value 1 and for multiples of 16. */
   readonly doNotSpecialize?: readonly (DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P>)[];
-  /** Integers and tensors: Triton does not specialize on whether the value or the address is a multiple of 16. */
+  /** Integers and tensors for which Triton compiles no separate kernel if the value or address is a multiple of 16. */
   readonly doNotSpecializeOnAlignment?: readonly (
     DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P> | TensorNames<P>
   )[];
   /**
-   * Groups of tensors with equal strides and the same dims, as `[["q", "k", "v"]]`. The wrapper checks the strides, and
-   * the kernel receives one set of strides per group.
+   * Groups of tensors with equal strides and the same dims, such as `[["q", "k", "v"]]`. The wrapper checks the
+   * strides, and the kernel receives one set of strides per group.
    */
   readonly sameStrides?: readonly (readonly [TensorNames<P>, TensorNames<P>, ...TensorNames<P>[]])[];
   /** Conditions that the caller must satisfy. The wrapper checks them before each launch. */
   readonly requires?: (meta: HostArgs<P, NoInfer<Derived>> & OnDevice) => readonly Requirement[];
   /**
-   * Test inputs that cannot be arbitrary numbers, by recorded PyTorch: `({ M, N }, torch) => ({ index:
-   * torch.randperm(N) })`. Each is cast to its tensor's dtype. Others are random.
+   * Computes test inputs that cannot be arbitrary numbers, with the same functions as a reference: `({ M, N }, torch)
+   * => ({ index: torch.randperm(N) })`. Results are cast to their tensors' dtypes. All other inputs are random.
    */
   readonly inputs?: (
     sizes: InputSizes<P, NoInfer<Derived>>,
     torch: Torch,
   ) => { readonly [K in TensorNames<P, "in" | "inout">]?: TorchTensor };
-  /** Computes the expected result with recorded PyTorch. If the recorder lacks a function, write Python source. */
+  /**
+   * Computes the expected result with PyTorch functions, which the build traces. For other functions, write Python
+   * source.
+   */
   readonly reference?: ReferenceSpec<P, NoInfer<Derived>>;
   /**
-   * Other implementations that `bench` compares with: `{ cublas: ({ a, b }, torch) => torch.matmul(a, b) }`, or Python
-   * source. The emitted Python does not contain them.
+   * Other implementations that `bench` also measures, as functions or as Python source: `{ cublas: ({ a, b }, torch) =>
+   * torch.matmul(a, b) }`. The emitted Python does not contain them.
    */
   readonly providers?: { readonly [name: string]: ReferenceSpec<P, NoInfer<Derived>> };
   /**
-   * Sizes of output axes, such as that of a batch: the bits of an element must depend neither on the size nor on other
-   * rows along the axis. `check` proves it or reports an error, and Triton compiles one kernel for all values of the
-   * size.
+   * Sizes of output axes, such as the batch size, that must not affect results. The bits of an element must depend
+   * neither on the size nor on other rows along the axis. `check` proves this or reports an error. Triton compiles one
+   * kernel for all values of the size.
    */
   readonly invariant?: readonly FreeSizes<P, NoInfer<Derived>>[];
   /**
@@ -231,13 +234,13 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    * PyTorch counts the operations of the reference's matrix products, convolutions and attention.
    */
   readonly flops?: (values: Given<P, NoInfer<Derived>, NoInfer<Heuristic>>) => number;
-  /** Sizes for verification and benchmarks. Verification also draws random sizes. */
+  /** Sizes for verification and benchmarks. Verification also uses random sizes. */
   readonly shapes?: readonly Sizes<P, NoInfer<Derived>, NoInfer<Heuristic>>[];
   /**
-   * Overrides parts of the default. An element may differ by `atol + rtol * |expected|`, plus `rms` times the
-   * root mean square of the output. `atol` replaces the default `rms`. It must also cover the rounding errors of
-   * the kernel's algorithm, and permits steps in a narrower dtype. Integers must be equal, unless `atol` is 1 or more: then the fraction
-   * `share` of them (default 0.01) may differ by up to `atol`. `{ q: { atol: 1 } }` is for `q`.
+   * Overrides fields of the default tolerance; `{ q: { atol: 1 } }` does so only for the output `q`. An element may
+   * differ by `atol + rtol * |expected|`, plus `rms` times the root mean square of the output. If you set `atol`, `rms`
+   * defaults to 0. A tolerance also permits intermediate values of a narrower dtype. Integers must be equal. If `atol`
+   * is at least 1, a fraction `share` (default 0.01) of them may differ by up to `atol`.
    */
   readonly tolerance?: ToleranceSpec & { readonly [K in TensorNames<P, "out" | "inout">]?: ToleranceSpec };
 }

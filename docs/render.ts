@@ -121,7 +121,7 @@ function installLines(): string {
   if (isReleased) return fence("sh", "npm install tilescript tsx typescript");
   const { version } = JSON.parse(read("package.json")) as { readonly version: string };
   const lines = [
-    `npm ci && npm pack                                        # in a clone, until the first release`,
+    `npm ci && npm pack                                        # in a clone of this repository: npm has no release yet`,
     `npm install path/to/tilescript-${version}.tgz tsx typescript   # in your project`,
   ];
   return fence("sh", lines.join("\n"));

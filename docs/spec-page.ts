@@ -77,9 +77,9 @@ export function specGroups(): readonly SpecGroup[] {
   return [
     { title: "Params", entries: entriesOf(builders, builderTexts(types)) },
     { title: "Options of tensors", entries: entriesOf(tensorOptions, (name) => options.get(name)) },
-    { title: "Parts of the spec", entries: entriesOf(specParts, (name) => commentsOf(spec, "Spec").get(name)) },
-    { title: "In `autotune`", entries: membersOf("Autotune") },
-    { title: "In `launch`", entries: membersOf("DriverOptions") },
+    { title: "Fields of the spec", entries: entriesOf(specParts, (name) => commentsOf(spec, "Spec").get(name)) },
+    { title: "Fields of `autotune`", entries: membersOf("Autotune") },
+    { title: "Fields of `launch`", entries: membersOf("DriverOptions") },
     {
       title: "Launch options of a config",
       entries: entriesOf(launchOptions, (name) => commentsOf(spec, "LaunchOptions").get(name)),
@@ -89,7 +89,7 @@ export function specGroups(): readonly SpecGroup[] {
 
 const INTRODUCTIONS: Readonly<Record<string, string>> = {
   Params:
-    "`params` declares the arguments of the kernel by name. The body receives them under these names, together with the sizes that dims name: `({ x, y, N, BLOCK }) => …`.",
+    "`params` declares the arguments of the kernel by name. The body receives them under these names, and also the sizes that the dims of tensors name: `({ x, y, N, BLOCK }) => …`.",
 };
 
 /** A group whose entries have examples is a chapter; the others belong to the chapter before. */
@@ -106,8 +106,8 @@ function chapter({ title, entries }: SpecGroup): string {
 export function specPage(): string {
   return [
     "# The spec of a kernel",
-    "In `kernel(name, spec, body)`, the spec declares the arguments of a kernel, its launch, its configs and its tests. A kernel needs `params`, `grid`, and values for its block sizes, in `config` or `autotune`; all other parts are optional. [First kernel](first-kernel.md) shows a whole spec.",
-    "Each example shows the relevant lines of a kernel that copies `x` to `y`.",
+    "In `kernel(name, spec, body)`, the spec declares the arguments of a kernel, its launch, its configs and its tests. From it, TileScript emits the _wrapper_: a Python function that checks the arguments, allocates the outputs and launches the kernel. The fields `params` and `grid` are required. A kernel with block sizes also needs `config` or `autotune`. All other fields are optional. [First kernel](first-kernel.md) shows a whole spec.",
+    "Each example shows parts of a kernel that copies `x` to `y`: fields of the spec, and then statements of the body. `i` contains the indices of the program's block. It is computed by `tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK))`.",
     ...specGroups().map(chapter),
   ].join("\n\n");
 }

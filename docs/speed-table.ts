@@ -64,7 +64,7 @@ export function speedTable(): string {
     ];
   });
   const rounds = [...byHand.values()][0]?.rounds;
-  const caption = `${device}, torch ${torch}, Triton ${triton}, ${date}: medians in milliseconds, and ratios of ${rounds} alternating rounds.`;
+  const caption = `Measured on an ${device} with torch ${torch} and Triton ${triton} on ${date}. Times are medians in milliseconds. Each ratio is the median of ${rounds} rounds that alternate between the two kernels. The 20th and 80th percentiles are in parentheses.`;
   return captioned(caption, tableLines(head, lines, afterFirst));
 }
 

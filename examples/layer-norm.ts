@@ -139,7 +139,7 @@ export const layerNorm = op(
   },
   ({ x, weight, bias, eps }) => layerNormForward.call({ x, weight, bias, eps }),
   ({ x, weight, mean, rstd }, { y: dy }) => {
-    // Each group of rows adds up its share first; the second pass adds the groups, in the same order every time.
+    // Each group of rows has its own sum. The second kernel adds these sums, always in the same order.
     const { dx, dwPartial, dbPartial } = layerNormGradients.call({ dy, x, weight, mean, rstd, GROUPS: 132 });
     const { aSum: dw, bSum: db } = columnSums.call({ a: dwPartial, b: dbPartial, OUT: T });
     return { x: dx, weight: dw, bias: db };

@@ -17,7 +17,7 @@ export const softmaxRows = kernel(
       BLOCK_N: constexpr.launch(({ N }) => tl.nextPowerOf2(N)),
     },
     grid: ({ M, ROWS, RESIDENT, device }) => [tl.minimum(tl.cdiv(M, ROWS), device.multiProcessorCount.mul(RESIDENT))],
-    // A row lies in one tile: nothing of it may be left out.
+    // One tile must contain a whole row.
     requires: ({ N, BLOCK_N }) => [BLOCK_N.ge(N)],
     autotune: {
       key: ["M", "N"],

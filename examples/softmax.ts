@@ -11,7 +11,7 @@ export const softmax = kernel(
       BLOCK_N: constexpr.launch(({ N }) => tl.nextPowerOf2(N)),
     },
     grid: ({ M }) => [M],
-    // A row lies in one tile: nothing of it may be left out.
+    // One tile must contain a whole row.
     requires: ({ N, BLOCK_N }) => [BLOCK_N.ge(N)],
     autotune: {
       key: ["N"],

@@ -123,7 +123,7 @@ raise ValueError("results are missing")
     stopped: "ValueError: results are missing",
     kernels: [{ status: "equal" }],
   });
-  expect(ran.err).toBe(`running ${script}; its kernels are noted, not launched\n`);
+  expect(ran.err).toBe(`running ${script}; its kernels are recorded, not launched\n`);
   expect(report.kernels[0]!.text).toContain("x: pointer(tl.float16)");
 });
 

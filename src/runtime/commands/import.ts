@@ -68,7 +68,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
       streams.err(
         call === undefined
           ? `importing ${file}, which runs its top level\n`
-          : `running ${call}; its kernels are noted, not launched\n`,
+          : `running ${call}; its kernels are recorded, not launched\n`,
       );
       const reply = await worker.request(importRequest(file, types, call, kernel), deadline * 1000);
       if (reply.ok && typeof specialize === "object") checkNames(specialize, reply.result.kernels);

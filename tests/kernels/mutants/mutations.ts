@@ -105,7 +105,7 @@ export const subjects: readonly Subject[] = [
         `tl.nextPowerOf2(N)),
     },
     grid: ({ M }) => [M],
-    // A row lies in one tile: nothing of it may be left out.
+    // One tile must contain a whole row.
     requires: ({ N, BLOCK_N }) => [BLOCK_N.ge(N)],`,
         `tl.minimum(tl.nextPowerOf2(N), 32)),
     },

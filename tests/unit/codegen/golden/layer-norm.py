@@ -375,8 +375,8 @@ def layer_norm_backward_op(
     needs_weight: bool,
     needs_bias: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    # Each group of rows adds up its share first; the second pass adds the groups, in
-    # the same order every time.
+    # Each group of rows has its own sum. The second kernel adds these sums, always in
+    # the same order.
     dx, dw_partial, db_partial = _layer_norm_gradients(
         grad_y, x, weight, mean, rstd, 132
     )

@@ -107,7 +107,7 @@ export function specPage(): string {
   return [
     "# The spec of a kernel",
     "In `kernel(name, spec, body)`, the spec declares the arguments of a kernel, its launch, its configs and its tests. From it, TileScript emits the _wrapper_: a Python function that checks the arguments, allocates the outputs and launches the kernel. The fields `params` and `grid` are required. A kernel with block sizes also needs `config` or `autotune`. All other fields are optional. [First kernel](first-kernel.md) shows a whole spec.",
-    "Each example shows parts of a kernel that copies `x` to `y`: fields of the spec, and then statements of the body. `i` contains the indices of the program's block. It is computed by `tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK))`.",
+    "Each example shows parts of a kernel that copies `x` to `y`: fields of the spec, and then statements of the body. The examples omit the definition of `i`, the indices of the program's block: `const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK))`.",
     ...specGroups().map(chapter),
   ].join("\n\n");
 }

@@ -180,7 +180,7 @@ const record = {
   proof: { term: castTerm, anyWidth: true, classTransfer: castClasses },
 } as const satisfies Omit<OpRecord<typeof operands, typeof options>, "name" | "spelling">;
 
-/** `x.to(tl.float16)`. A constexpr becomes a run-time scalar. */
+/** Converts to a dtype: `x.to(tl.float16)`. A constexpr becomes a run-time scalar. */
 export const to = defineOp<Cast>()({
   ...record,
   name: "to",

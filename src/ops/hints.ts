@@ -106,7 +106,9 @@ export const multipleOf = hint(
   (values) => `it is a multiple of ${values.join(", ")}`,
 );
 
-/** Hints that elements increase by 1 in groups of this size, one per axis: `tl.max_contiguous(x, BLOCK)`. */
+/**
+ * Hints that elements increase by 1 in groups of this size: `tl.max_contiguous(x, BLOCK)`. There is one size per axis.
+ */
 export const maxContiguous = hint(
   "maxContiguous",
   "tl.max_contiguous",
@@ -117,7 +119,7 @@ export const maxContiguous = hint(
   (values) => `${values.join(", ")} elements in a row count up`,
 );
 
-/** Hints that elements are equal in groups of this size, one per axis: `tl.max_constancy(x, 4)`. */
+/** Hints that elements are equal in groups of this size: `tl.max_constancy(x, 4)`. There is one size per axis. */
 export const maxConstancy = hint(
   "maxConstancy",
   "tl.max_constancy",

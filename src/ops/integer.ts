@@ -62,7 +62,7 @@ export const cdiv = defineOp<
   proof: { wraps: true },
 });
 
-/** The smallest power of two that is at least `x`, on the host: `triton.next_power_of_2(N)`. */
+/** The smallest power of two that is at least `x`, in host expressions: `triton.next_power_of_2(N)`. */
 export const nextPowerOf2 = defineOp<<const X>(x: Validate<X, WhyInts<"nextPowerOf2", X>>) => NextPowerOut<X>>()({
   name: "nextPowerOf2",
   operands: { x: "value" },
@@ -79,7 +79,7 @@ export const nextPowerOf2 = defineOp<<const X>(x: Validate<X, WhyInts<"nextPower
   needs: { hostOnly: true },
 });
 
-/** The number of bits of an integer, on the host: `(N - 1).bit_length()` is log2 of the next power of two. */
+/** The number of bits of an integer, in host expressions: `(N - 1).bit_length()` is log2 of the next power of two. */
 export const bitLength = defineOp<<const X>(x: Validate<X, WhyInts<"bitLength", X>>) => BitLengthOut<X>>()({
   name: "bitLength",
   operands: { x: "value" },

@@ -56,7 +56,9 @@ export type Params = Readonly<Record<string, unknown>>;
 export interface TensorOptions {
   /** Requires that the last axis has stride 1 and that the tensor has no gaps. */
   readonly contiguous?: boolean;
-  /** The dtype of address arithmetic. With int32, the default, the wrapper rejects tensors that are too large. */
+  /**
+   * The dtype of address arithmetic. With int32, the default, the wrapper rejects tensors that are too large for it.
+   */
   readonly offsets?: DType<"int32"> | DType<"int64">;
 }
 export interface OutTensorOptions extends TensorOptions {
@@ -70,9 +72,9 @@ export interface OutTensorOptions extends TensorOptions {
 export type Range = readonly [number | string, number | string] | ((sizes: LaunchSizes) => readonly [HostInt, HostInt]);
 export interface InTensorOptions extends TensorOptions {
   /**
-   * The minimum and the end of the elements, as the caller promises: `[0, "N"]`. Integers are less than the end; floats
-   * may equal it. Generated inputs are in the range. The evaluator rejects other inputs; a GPU does not check them. If
-   * the minimum is at least 0, a view does not mask the lower bound of an index loaded from this tensor.
+   * The range of the elements, as the caller promises: the minimum and the end, `[0, "N"]`. Integers are less than the
+   * end; floats may equal it. Generated inputs are in it. The evaluator rejects other inputs; a GPU does not check
+   * them. If the minimum is at least 0, a view does not mask the lower bound of an index loaded from this tensor.
    */
   readonly range?: Range;
   /**

@@ -173,7 +173,10 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
     | ((meta: HostArgs<P, NoInfer<Derived>> & OnDevice) => ComputedConfig<P, NoInfer<Heuristic>>);
   /** Constexprs computed from the arguments and the chosen config: `EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0)`. */
   readonly heuristics?: { readonly [K in Heuristic]: HeuristicOf<P, K, NoInfer<Derived>> };
-  /** Driver options for all configs. The string "fast" emits a launch cache instead, as `emit --launch fast` does. */
+  /**
+   * Driver options for all configs. The string "fast" adds a launch cache for repeated calls, as `emit --launch fast`
+   * does.
+   */
   readonly launch?: "fast" | DriverOptions;
   /**
    * The oldest Triton version that the kernel supports. If a kernel uses a feature that needs 3.9, the build reports an
@@ -192,9 +195,9 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    * warp-specialized kernel on every GPU that supports it. The default is "never".
    */
   readonly warpSpecialize?: "auto" | "never" | "always";
-  /** Integer arguments for which Triton compiles no separate kernels for the value 1 and for multiples of 16. */
+  /** Integer arguments. Triton compiles no separate kernels for their value 1 and for multiples of 16. */
   readonly doNotSpecialize?: readonly (DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P>)[];
-  /** Integers and tensors for which Triton compiles no separate kernel if the value or address is a multiple of 16. */
+  /** Integers and tensors. Triton compiles no separate kernels for values and addresses that are multiples of 16. */
   readonly doNotSpecializeOnAlignment?: readonly (
     DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P> | TensorNames<P>
   )[];

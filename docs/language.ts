@@ -240,7 +240,7 @@ const notHere: readonly string[] = [
   `**A scalar, or a constexpr that configs set, as a dim of an output.** A scalar or a config does not set the dims of tensors. Derive a size with another name from it: \`dims: { PARTS: ({ SPLIT_K }) => SPLIT_K }\`.`,
   `**A \`partition\` of a number that is not the size of a tensor**, as in a kernel that reads only the offsets. To generate rows and to prove accesses, TileScript needs the tensor that the rows divide. Declare a \`range\` for the offsets instead, and compute them in \`inputs\`.`,
   "**A requirement about which optional tensors are passed**, such as `dz` only together with `z`. `requires` receives only numbers; `z.given` exists only in the body. Let the kernel write zeros to `dz` if `z` is not passed.",
-  `**Scratch memory**, through which programs pass values and whose final content does not matter. TileScript compares the final content of a \`tensor.inout\` like any result. Let the reference compute the content, or let the last program write zeros. If a loop waits for another program, TileScript estimates its iterations by the largest size. On Triton's interpreter, \`run\` may therefore skip the kernel as too large; \`run --device eval\` accepts small shapes.`,
+  `**Scratch memory.** Programs can pass values to each other through a \`tensor.inout\`, but TileScript compares its final content like any result. Let the reference compute the content, or let the last program write zeros. For a loop that waits for another program, TileScript assumes as many iterations as the largest size. On Triton's interpreter, \`run\` may therefore skip the kernel as too large; \`run --device eval\` accepts small shapes.`,
 ];
 
 /** The signatures of each function of libdevice, and its backends. */

@@ -101,8 +101,8 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 /**
  * A branch of the kernel: `tl.when(condition, () => { … }).otherwise(() => { … })`. Both arms are traced, and the
  * kernel runs one. If both arms return tiles of the same types, or numbers in their place, the branch returns those of
- * the arm that runs. Triton evaluates a constexpr condition at compile time. A later arm can then use values of this
- * arm, if its condition implies this one.
+ * the arm that runs. If the condition is a constexpr, Triton evaluates it at compile time, and values of the arm are
+ * visible in a later arm whose condition implies this one.
  */
 export const when = ((condition: unknown, body: Arm, ...extraArgs: unknown[]): WhenHandle => {
   const location = captureLocation();

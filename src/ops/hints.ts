@@ -167,10 +167,10 @@ export function reportFalse(
 }
 
 /**
- * Returns `x`, and lets `check` accept a property that it cannot prove, for the reason that you state:
- * `tl.trusted(y.at(slots), "each slot occurs once")`. For a view, the property is that its output is fully written and
- * that accesses do not conflict. For a value, it is that its padding changes no result. The evaluator still checks the
- * property. The emitted Python does not contain the call.
+ * Returns `x`, and lets `check` accept what it cannot prove, for the stated reason: `tl.trusted(y.at(slots), "each slot
+ * occurs once")`. For a view, `check` accepts that the output is fully written and that accesses do not conflict. For a
+ * value, it accepts that padding changes no result. The evaluator still checks these properties. The emitted Python
+ * does not contain the call.
  */
 export const trusted = defineOp<
   <X, const R extends string>(

@@ -19,7 +19,7 @@ declare module "../types/tile.js" {
 /**
  * Narrows the dtype variable of a tile to the dtype that a branch tests for: `tl.when(T.is(tl.int8), () => …
  * x.as(tl.int8) …)`. To narrow it to several dtypes, write `x.as(T.only(tl.float16, tl.bfloat16))`. The build checks
- * every dtype that reaches the call. The emitted Python does not contain it.
+ * every dtype that reaches the call. `as` emits no Python.
  */
 export const as = defineOp<
   <X, D extends DType<any>>(x: X, dtype: Validate<D, WhyAs<X, D>>) => Tile<D[Dt], X extends TileLike ? X[Sh] : any>

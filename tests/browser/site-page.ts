@@ -70,3 +70,50 @@ export async function expectNodesPython(
     readFileSync(join(root, "tests/unit/codegen/golden", name.replace(/\.ts$/, ".py")), "utf8");
   expect(names.filter((name) => emitted[name] !== golden(name))).toEqual([]);
 }
+
+/** Runs in a page before its own scripts: keeps what the playground says of itself in `seen`. */
+export function recordReplies(): void {
+  const seen: unknown[] = [];
+  Object.assign(globalThis, { seen });
+  (globalThis as any).document.addEventListener("playground", (event: any) => seen.push(event.detail));
+}
+
+/** The message of a hostile text that reached nothing. */
+export const REACHES_NOTHING = "reached: .";
+
+/** A text that sends the page HTML in the place of each part of a reply, and then tries to reach data and addresses. */
+export function hostileText(url: string): string {
+  const html = `<img src=x onerror="globalThis.hacked = 1"><svg onload="globalThis.hacked = 1"></svg>`;
+  return `const html = ${JSON.stringify(html)};
+const picture = { title: html, width: 9, height: html, shapes: [
+  { kind: "text", x: html, y: 1, text: html, className: html },
+  { kind: "rect", x: 1, y: 1, width: 1, height: 1, className: '"><img src=x onerror=hacked=1>', tooltip: html },
+] };
+for (let id = 1; id < 40; id++) {
+  self.postMessage({ stage: "built", id, kernels: [html], kernel: html, python: html, lines: [], ir: html, marks: [], sizes: [], dtypes: {}, milliseconds: html });
+  self.postMessage({ stage: "evaluated", id, sizes: { [html]: html }, dtypes: {}, config: {}, grid: [html], program: [html], accesses: 1, picture, outputs: html, unchecked: [html], marks: [{ kind: "finding", code: html, message: html, at: { file: html, line: 1, column: 1 } }], milliseconds: 1 });
+  self.postMessage({ stage: "proved", id, summary: html, marks: [{ kind: html, code: html, message: html }] });
+}
+const reached = [];
+const attempt = async (name, act) => { try { await act(); reached.push(name); } catch {} };
+await attempt("fetch the site", () => fetch("${url}search.json"));
+await attempt("a request without an answer", () => fetch("${url}search.json", { mode: "no-cors" }));
+await attempt("fetch another host", () => fetch("https://example.invalid/"));
+await attempt("import the site", () => import("${url}site.js"));
+await attempt("a database", () => new Promise((done, fail) => { const open = indexedDB.open("x"); open.onsuccess = done; open.onerror = fail; }));
+await attempt("a cache", () => caches.open("x"));
+await attempt("a channel with an origin", () => { if (self.origin !== "null") return; throw 0; });
+await attempt("a worker of the site", () => new Promise((done, fail) => { const worker = new Worker("${url}playground/worker.js"); worker.onmessage = done; worker.onerror = fail; }));
+await attempt("a socket", () => new Promise((done, fail) => { const socket = new WebSocket("${url}".replace("http", "ws")); socket.onopen = done; socket.onerror = fail; }));
+throw new Error("reached: " + reached.join(", ") + ".");
+`;
+}
+
+/** Runs in a page: the number of elements that come from a hostile text, and whether a script of it ran. */
+export function hostileParts(): readonly [number, boolean] {
+  const { document, hacked } = globalThis as any;
+  return [
+    document.querySelectorAll("main img, main svg [onload], main script:not([src])").length,
+    hacked !== undefined,
+  ];
+}

@@ -11,7 +11,18 @@ import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { formatCall, sections } from "../../docs/language.js";
 import type { StaticServer } from "../../site/serve.js";
 import { sampledTests } from "../support/sampled-tests.js";
-import { expectNodesPython, missing, out, pathOf, serveSite, site } from "./site-page.js";
+import {
+  expectNodesPython,
+  hostileParts,
+  hostileText,
+  missing,
+  out,
+  pathOf,
+  REACHES_NOTHING,
+  recordReplies,
+  serveSite,
+  site,
+} from "./site-page.js";
 
 const BROWSERS = ["chromium", "chromium-browser", "google-chrome"];
 const why = missing("playwright-core", ...BROWSERS);
@@ -47,11 +58,7 @@ async function open(path: string, width = 1400): Promise<any> {
   context.on("response", (response: any) => response.status() >= 400 && failed.push(response.url()));
   const page = await context.newPage();
   page.on("pageerror", (error: Error) => failed.push(`${path}: ${error.message}`));
-  await page.addInitScript(() => {
-    const seen: unknown[] = [];
-    Object.assign(globalThis, { seen });
-    (globalThis as any).document.addEventListener("playground", (event: any) => seen.push(event.detail));
-  });
+  await page.addInitScript(recordReplies);
   await page.goto(served.url + path);
   return page;
 }
@@ -281,41 +288,11 @@ describe.skipIf(why)("the playground", { timeout: 180_000 }, () => {
   });
 
   test("a hostile text reaches neither the page, nor the site's data, nor any address", async () => {
-    const { url } = (await start()).served;
-    const html = `<img src=x onerror="globalThis.hacked = 1"><svg onload="globalThis.hacked = 1"></svg>`;
-    const text = `const html = ${JSON.stringify(html)};
-const picture = { title: html, width: 9, height: html, shapes: [
-  { kind: "text", x: html, y: 1, text: html, className: html },
-  { kind: "rect", x: 1, y: 1, width: 1, height: 1, className: '"><img src=x onerror=hacked=1>', tooltip: html },
-] };
-for (let id = 1; id < 40; id++) {
-  self.postMessage({ stage: "built", id, kernels: [html], kernel: html, python: html, lines: [], ir: html, marks: [], sizes: [], dtypes: {}, milliseconds: html });
-  self.postMessage({ stage: "evaluated", id, sizes: { [html]: html }, dtypes: {}, config: {}, grid: [html], program: [html], accesses: 1, picture, outputs: html, unchecked: [html], marks: [{ kind: "finding", code: html, message: html, at: { file: html, line: 1, column: 1 } }], milliseconds: 1 });
-  self.postMessage({ stage: "proved", id, summary: html, marks: [{ kind: html, code: html, message: html }] });
-}
-const reached = [];
-const attempt = async (name, act) => { try { await act(); reached.push(name); } catch {} };
-await attempt("fetch the site", () => fetch("${url}search.json"));
-await attempt("fetch another host", () => fetch("https://example.invalid/"));
-await attempt("import the site", () => import("${url}site.js"));
-await attempt("a database", () => new Promise((done, fail) => { const open = indexedDB.open("x"); open.onsuccess = done; open.onerror = fail; }));
-await attempt("a cache", () => caches.open("x"));
-await attempt("a channel with an origin", () => { if (self.origin !== "null") return; throw 0; });
-await attempt("a worker of the site", () => new Promise((done, fail) => { const worker = new Worker("${url}playground/worker.js"); worker.onmessage = done; worker.onerror = fail; }));
-await attempt("a socket", () => new Promise((done, fail) => { const socket = new WebSocket("${url}".replace("http", "ws")); socket.onopen = done; socket.onerror = fail; }));
-throw new Error("reached: " + reached.join(", ") + ".");
-`;
+    const text = hostileText((await start()).served.url);
     const page = await open("playground/index.html#vector-add");
     await page.waitForFunction(() => (globalThis as any).seen.some((each: any) => each.stage === "compared"));
-    await next(page, "failed", () => setText(page, text), { marks: [{ message: "reached: ." }] });
-    const content = await page.evaluate(() => {
-      const { document } = globalThis as any;
-      return [
-        document.querySelectorAll("main img, main svg [onload], main script:not([src])").length,
-        (globalThis as any).hacked,
-      ];
-    });
-    expect(content).toEqual([0, undefined]);
+    await next(page, "failed", () => setText(page, text), { marks: [{ message: REACHES_NOTHING }] });
+    expect(await page.evaluate(hostileParts)).toEqual([0, false]);
     // The frame has no origin, and its policy names no address.
     const frame = page.locator('iframe[title="Runs the kernel"]');
     expect(await frame.getAttribute("sandbox")).toBe("allow-scripts");

@@ -133,7 +133,7 @@ function missingCoverage(
   const [unmodeled] = stores.flatMap(({ missing }) => missing ?? []);
   if (unmodeled !== undefined) return unmodeled;
   if (stores.every(({ mayBeSkipped }) => mayBeSkipped))
-    return `${goal}, as nothing says how many turns the loop around its store takes; count the turns with tl.range`;
+    return `${goal}, because the number of iterations of the loop around its store is unknown; write the loop with tl.range`;
   const remedy = `let the grid, the blocks and the masks cover it, or declare it { zeroed: true }`;
   return `${goal}${describeUnknowns(model, remedy, unproved, [])}`;
 }

@@ -100,13 +100,13 @@ describe("a reduction of lanes that a mask left out", () => {
       "a sum of squares by a function",
       (x: any) => tl.reduce(x, 0, (a: any, b: any) => a.mul(a).add(b)),
       0,
-      "tl.reduce leaves",
+      "tl.reduce ignores",
     ],
     [
       "two sums",
       (x: any) => tl.reduce([x, x], 0, ([a, b]: any, [c, d]: any) => [a.add(c), b.add(d)])[0],
       0,
-      "tl.reduce leaves",
+      "tl.reduce ignores",
     ],
     [
       "a scan by a function",
@@ -139,7 +139,7 @@ describe("a reduction of lanes that a mask left out", () => {
         tensor(tl.int32, ["M", "N"]),
       );
     expect(await kinds(counting((mask) => ({ mask })))).toEqual([]);
-    expect((await missing(counting(() => ({}))))[0]).toContain("nothing shows that tl.histogram leaves them out");
+    expect((await missing(counting(() => ({}))))[0]).toContain("nothing shows that tl.histogram ignores them");
   });
 
   test("is proved where an author selects the lanes in other words than the mask", async () => {

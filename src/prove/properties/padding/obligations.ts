@@ -85,10 +85,8 @@ function gapOf({ statement, classes: holds, facts, variables }: PaddingLeak): Pr
   const neutral = neutralElementOf(statement);
   const remedy = neutral === undefined ? UNKNOWN_REMEDY : remedyOf(statement, neutral);
   const effect =
-    neutral === undefined
-      ? `and nothing shows that tl.${statement.op.name} leaves them out`
-      : "which changes the result";
-  const missing = `lanes that a mask left out hold ${formatClasses(holds)} here, ${effect}; ${remedy}`;
+    neutral === undefined ? `and nothing shows that tl.${statement.op.name} ignores them` : "which changes the result";
+  const missing = `masked lanes hold ${formatClasses(holds)} here, ${effect}; ${remedy}`;
   return { refutation: undefined, missing };
 }
 

@@ -59,7 +59,7 @@ export function computesFigures(): string {
   const whole = [...files].filter(isWhole).map((name) => `\`${name}\``);
   return [
     "",
-    `On ${date}, ${proved.length} of the ${rows.length} outputs of the examples were equal and stable. After the proofs, the comparison took ${middle?.[1]} s of CPU at the median of ${times.length} files and ${last?.[1]} s at most (\`${last?.[0]}\`). All outputs of these examples are equal and stable:\n\n- ${whole.join("\n- ")}`,
+    `On ${date}, ${proved.length} of the ${rows.length} outputs of the examples were \`proved\`. In addition to the proofs, the comparison took ${middle?.[1]} s of CPU in the median of ${times.length} files, and at most ${last?.[1]} s (\`${last?.[0]}\`). All outputs of these examples are \`proved\`:\n\n- ${whole.join("\n- ")}`,
     "",
   ].join("\n");
 }
@@ -78,7 +78,7 @@ export function invarianceFigures(): string {
   const longest = Object.entries(seconds).toSorted(([, x], [, y]) => y - x)[0];
   return [
     "",
-    `On ${date}, ${verdicts.length} outputs of the examples' kernels had a size. In its first size, ${count("invariant")} were invariant, ${count("dependent")} were dependent and ${count("unknown")} were unknown. For ${byKey.length} of the dependent ones, the reason is that the autotuner's key contains the size. Of all ${rows.length} outputs, ${runs("proved")} had the same bits in every run and ${runs("per-config")} in every run with one config; ${runs("unknown")} were unknown. It took ${longest?.[1]} s of CPU at most (\`${longest?.[0]}\`), after the proofs.`,
+    `On ${date}, ${verdicts.length} of the ${rows.length} outputs of the examples' kernels had an axis with a named size. For the first such size, ${count("invariant")} outputs were \`invariant\`, ${count("dependent")} were \`dependent\` and ${count("unknown")} were \`unknown\`. ${byKey.length} outputs were \`dependent\` because the autotuner's key contains the size. ${runs("proved")} outputs had the same bits in every run, ${runs("per-config")} outputs in every run with the same config, and ${runs("unknown")} outputs were \`unknown\`. In addition to the proofs, the analysis took at most ${longest?.[1]} s of CPU (\`${longest?.[0]}\`).`,
     "",
   ].join("\n");
 }
@@ -97,7 +97,7 @@ export function smallWorldFigures(): string {
   const count = (value: number): string => value.toLocaleString("en-US");
   return [
     "",
-    `On ${date}, ${count(launches.right)} launches of ${count(kernels)} kernels ran; ${complete} kernels ran in all their launches. ${count(launches.mutants)} launches of ${count(mutants)} mutants of ${mutatedKernels} kernels ran too. Contradictions: ${contradictions.length}.`,
+    `On ${date}, the tests ran ${count(launches.right)} launches of ${count(kernels)} unchanged kernels, including all launches of ${complete} kernels. They also ran ${count(launches.mutants)} launches of ${count(mutants)} mutants of ${mutatedKernels} kernels. They found ${contradictions.length} contradictions.`,
     "",
   ].join("\n");
 }
@@ -110,7 +110,7 @@ export function smtFigures(): string {
   const ofMemory = notExported["it depends on values that memory or a loop holds"] ?? 0;
   return [
     "",
-    `On ${date}, z3 ran on the ${scripts} scripts of ${kernels} kernels in the examples, in their first configs, with a limit of ${seconds} s each. It agreed with the proof on ${agreed} and ran out of time on ${open}. Disagreements: ${disagreements.length}. ${ofMemory} obligations of bounds and overflow were not written.`,
+    `On ${date}, z3 ran on the ${scripts} scripts of ${kernels} kernels of the examples, for the first config of each, with a limit of ${seconds} s per script. It agreed with the prover on ${agreed} scripts, disagreed on ${disagreements.length}, and ran out of time on ${open}. For ${ofMemory} obligations of \`bounds\` and \`overflow\`, \`check\` wrote no script.`,
     "",
   ].join("\n");
 }
@@ -126,7 +126,7 @@ export function proofTimes(): string {
   const machineText = `${machine.cores} cores (${machine.processor}), Node ${machine.node}, ${date}`;
   return [
     "",
-    `**Cost.** The proof of an example takes ${seconds(mean)} of CPU on average, and ${seconds(slowest.seconds)} at most (\`${basename(slowest.file, ".ts")}\`). Each figure is ${method}, on ${machineText}. In the minute before, ${loadBefore} processes on average were runnable.`,
+    `**Cost.** The proof of an example takes ${seconds(mean)} of CPU on average, and ${seconds(slowest.seconds)} at most (\`${basename(slowest.file, ".ts")}\`). Each figure is ${method}, on ${machineText}. The load average before the measurement was ${loadBefore}.`,
     "",
   ].join("\n");
 }

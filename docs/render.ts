@@ -198,7 +198,7 @@ async function partsOf(document: string): Promise<MarkedParts> {
       computes: computesFigures(),
       invariance: invarianceFigures(),
       times: proofTimes(),
-      "small-world": smallWorldFigures(),
+      small_world: smallWorldFigures(),
       smt: smtFigures(),
     }),
     [AGENTS_PAGE]: agentsParts,

@@ -1,6 +1,7 @@
 /** The pages show what the code does now. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { fillMarkedParts } from "../../docs/marked-parts.js";
 import { documents, render } from "../../docs/render.js";
 import { sampleCases } from "../support/sampled-tests.js";
 import { table } from "../../src/ops/table.js";
@@ -22,6 +23,10 @@ test.each(documents.filter((name) => name !== PROVING || proving.includes(name))
     expect(readFileSync(new URL(`../../${name}`, import.meta.url), "utf8")).toBe(await render(name));
   },
 );
+
+test("a mark of any name must have a part", () => {
+  expect(() => fillMarkedParts("<!-- begin no-part -->\n<!-- end -->", {})).toThrow("no part is called no-part");
+});
 
 test("the page says of each op that needs Triton 3.9 that it does, and when", () => {
   const page = readFileSync(new URL("../../docs/language.md", import.meta.url), "utf8").split("\n");

@@ -45,14 +45,17 @@ export const check: KernelCommand<CheckOptions> = {
   description: "build, check and prove; write nothing and run nothing",
   example: "check gemm.ts",
   options: [
-    new Option("--computes", "also compare each output with the reference, as real numbers for all shapes").implies({
+    new Option("--computes", "also prove for all shapes that each output equals the reference over the reals").implies({
       check: true,
     }),
     new Option(
       "--against <file>",
-      "also compare each output with that of the kernel of the same name in this file, for all shapes",
+      "also prove for all shapes that each output equals that of the kernel of the same name in this file",
     ).implies({ check: true }),
-    new Option("--invariance", "also say on what the bits of each output depend: sizes, other rows, runs").implies({
+    new Option(
+      "--invariance",
+      "also report whether the bits of each output depend on sizes, other rows or the run",
+    ).implies({
       check: true,
     }),
     new Option(

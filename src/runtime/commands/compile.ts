@@ -22,7 +22,7 @@ interface CompileOptions extends SelectionOptions {
 
 export const compile: KernelCommand<CompileOptions> = {
   name: "compile",
-  description: "compile every config for any GPU, without having one: registers, spills, occupancy",
+  description: "compile every config for any GPU, and show registers, spills and occupancy; needs no GPU",
   example: "compile gemm.ts --targets cuda:90,hip:gfx942",
   options: [
     new Option("--targets <list>", `GPUs to compile for: ${known.map(({ name }) => name).join(", ")}`).argParser(

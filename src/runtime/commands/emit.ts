@@ -37,7 +37,7 @@ export const emit: KernelCommand<EmitOptions> = {
       "--checked",
       "compare the elements of tensors with their declared ranges at each call; waits for the GPU",
     ).implies({ emit: true }),
-    new Option("--launch <form>", "fast appends a launch cache, which makes repeated calls cheap").choices([
+    new Option("--launch <form>", "fast: append a launch cache, which makes repeated calls cheap").choices([
       "plain",
       "fast",
     ]),

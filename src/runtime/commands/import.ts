@@ -47,10 +47,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
     ),
     new Option("--lift", "write pointer arithmetic as views of tensors, wherever Triton's IR stays equal"),
     new Option("-o, --out <folder>", "where to write a kernel file for each kernel (default: standard output)"),
-    new Option(
-      "--deadline <seconds>",
-      "how long the file may take to be imported, and Triton to compile a kernel of it",
-    )
+    new Option("--deadline <seconds>", "time limit for importing the file, and for compiling each kernel with Triton")
       .argParser(parseSeconds)
       .default(60),
     options.python,

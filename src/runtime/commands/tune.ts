@@ -54,7 +54,7 @@ export const tune: KernelCommand<TuneOptions> = {
     new Option("--targets <list>", "first drop configs that do not compile for these GPUs, such as cuda:90").argParser(
       parseTargets,
     ),
-    new Option("--space <values...>", "values to try in place of the spec's space, such as BLOCK=64,128 numWarps=4,8"),
+    new Option("--space <values...>", "values to try instead of the spec's space, such as BLOCK=64,128 numWarps=4,8"),
     new Option("--dry-run", "only list the configs that would be tried; needs no GPU"),
     new Option("--write", "write the configs found into the kernel's file"),
     options.results,

@@ -23,7 +23,7 @@ interface VerifyOptions extends SelectionOptions, DeviceOptions {
 
 export const verify: KernelCommand<VerifyOptions> = {
   name: "verify",
-  description: "verify thoroughly: random cases, each failure reduced to the smallest one",
+  description: "verify thoroughly, in random test cases; shrinks a failing case",
   example: "verify gemm.ts --budget 60s",
   options: [
     options.device,

@@ -56,7 +56,7 @@ export const options = {
     "--device <device>",
     "where to run: auto (the default), cuda, hip, interpreter, eval; several GPUs: cuda:all, cuda:0,1; several workers on the interpreter: cpu:4; another machine: ssh:HOST; a Ray cluster: ray:auto",
   ).argParser((text: string) => deviceName("--device", text)),
-  config: new Option("--config <index>", "only this autotune config, by its index").argParser(parseWhole),
+  config: new Option("--config <index>", "use only the autotune config with this index").argParser(parseWhole),
   shapes: new Option(
     "--shapes <sizes...>",
     "sizes to use instead of the spec's, such as M=512,N=512 M=4096,N=4096",
@@ -65,7 +65,7 @@ export const options = {
     parseAssignments(text),
   ]),
   seed: new Option("--seed <number>", "seed of the inputs").argParser(parseWhole).default(0),
-  kernel: new Option("--kernel <name>", "which kernel, if the file has several"),
+  kernel: new Option("--kernel <name>", "select one kernel of the file"),
   python: new Option("--python <path>", "the Python executable to use; it needs torch and triton"),
   rtol: new Option("--rtol <number>", "relative tolerance instead of the default").argParser(parsePositive),
   atol: new Option("--atol <number>", "absolute tolerance instead of the default").argParser(parsePositive),
@@ -77,27 +77,29 @@ export const options = {
     .default(defaultDeadlineMs / 1000),
   order: new Option(
     "--order <order>",
-    "the order in which the evaluator runs programs; the seed decides a shuffled one",
+    "the order in which the evaluator runs programs; the seed determines the shuffled order",
   ).choices(["sequential", "reversed", "shuffled"]),
   runs: new Option("--runs <number>", "number of test cases to generate for each kernel")
     .argParser(parseWhole)
     .default(100),
   budget: new Option(
     "--budget <amount>",
-    "when to stop, after a time such as 60s or 5m: verify with all kernels (default: 2m for each), tune with its search, which also takes a number of configs, or all of them (default: 2m for a declared space, else 60 configs and 60s for each case)",
+    "time limit such as 60s or 5m, in verify for all kernels together; tune also accepts a number of configs, or all (defaults: verify 2m per kernel; tune 2m for a declared space, otherwise 60 configs and 60s per case)",
   ).argParser(parseBudget),
   special: new Option(
     "--special",
     "include NaN and infinities in the inputs; kernel and reference must return them at the same positions",
   ),
-  case: new Option("--case <json>", "only this case, in the form that a failure prints").argParser(parseJsonObject),
+  case: new Option("--case <json>", "run only this test case; a failure prints it in this form").argParser(
+    parseJsonObject,
+  ),
   processes: new Option(
     "--processes <number>",
-    "maximum number of compile processes; with 0, a GPU's kernels are compiled as cases run",
+    "maximum number of compile processes; with 0, kernels for a GPU compile while the cases run",
   ).argParser(parseWhole),
-  folder: new Option("--out <path>", "output folder: of the report and plots for bench, of the module for profile"),
-  results: new Option("--results <path>", "folder of records: append measurements, one JSON line each"),
-  tritonOp: new Option("--triton-op", "register operators with triton_op, so that torch.compile can look into them"),
+  folder: new Option("--out <path>", "output folder; bench writes its report and plots, profile the module"),
+  results: new Option("--results <path>", "append each measurement to the records in this folder, as one line of JSON"),
+  tritonOp: new Option("--triton-op", "register operators with triton_op, so that torch.compile can trace into them"),
   watch: new Option("--watch", "run again whenever a source file changes"),
   json: new Option("--json", "print the report as JSON"),
   verbose: new Option("--verbose", "list every case, show whole tracebacks and the output of Python"),

@@ -143,9 +143,9 @@ export type CertificateMatch =
   | { readonly kind: "same" }
   /** The file has no certificate of this kernel. */
   | { readonly kind: "missing" }
-  /** It is about another version of the kernel, which differs in these parts. */
+  /** The file's certificate is for another version of the kernel. The versions differ in these parts. */
   | { readonly kind: "other-kernel"; readonly differs: readonly string[] }
-  /** It is about this kernel, but the proof shows something else; as text. */
+  /** The file's certificate is for this kernel, but the proof has another verdict. The text describes the difference. */
   | { readonly kind: "other-verdict"; readonly differs: string };
 
 // fix
@@ -375,7 +375,7 @@ export interface ProfileReport {
     readonly file: string;
     /** Command lines by the profiler's name. */
     readonly commands: Readonly<Record<"ncu" | "nsys" | "rocprofv3", string>>;
-    /** For another machine: the command line that copies the module's folder there, with what profilers wrote. */
+    /** For another machine: the command line that copies the folder with the module and the profilers' output back. */
     readonly fetch?: string;
   }[];
 }
@@ -400,12 +400,13 @@ export interface TraceReport {
     readonly refused: number;
   }[];
   /**
-   * Numbers of elements that are loaded, stored and both; of locations with only masked lanes, and with refused lanes.
+   * The numbers of elements that the program loads, stores, or both, and of locations with only masked lanes or with
+   * refused lanes.
    */
   readonly tensors?: readonly ({ readonly tensor: string; readonly shape: readonly number[] } & Counts)[];
   /**
-   * With `--map`: for each tensor, the number of elements that programs write, and of those with stores of several
-   * programs.
+   * With `--map`: for each tensor, the number of elements that programs write, and the number of elements that several
+   * programs write.
    */
   readonly map?: readonly WrittenTensor[];
   readonly findings: readonly Finding[];

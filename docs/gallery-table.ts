@@ -52,15 +52,13 @@ function slowerCases({ ratios }: Gallery, changedNames: ReadonlySet<string>): st
       const star = changedNames.has(caseRatio.part) ? " \\*" : "";
       return `- \`${caseRatio.kernel}\`${star} ${formatSizes(caseRatio)}: ${digits(caseRatio)}, ${caseRatio.of.replace(/^.*: /, "")}`;
     });
-  return [`In ${lines.length} cases, the fastest of PyTorch's forms is faster than the example:`, "", ...lines].join(
-    "\n",
-  );
+  return [`In ${lines.length} cases, the fastest form of PyTorch is faster than the example:`, "", ...lines].join("\n");
 }
 
 /** The speedup of the example's FAST_ACCUM option. */
 function fastSums({ ratios }: Gallery): string {
   const fast = ratios.find(({ kernel, of }) => kernel === "fp8_gemm" && of === "fast");
-  return fast ? `With \`FAST_ACCUM\`, \`fp8_gemm\` takes ${digits(fast)} times as long.` : "";
+  return fast ? `With \`FAST_ACCUM\`, \`fp8_gemm\` takes ${digits(fast)} times as long as without it.` : "";
 }
 
 /** The mean ratio of torch.compile's time, over all cases that it was timed for. */
@@ -79,7 +77,7 @@ export function galleryTable(): string {
     .sort();
   const stars =
     changedNames.size > 0
-      ? " Kernels with a star have changed since they were timed, by more than an added config."
+      ? " A star marks a kernel that has changed since it was timed. Kernels that only got another config have no star."
       : "";
   const about = `${device}, torch ${torch}, Triton ${triton}, ${dates[0]} to ${dates.at(-1)}.${stars}`;
   return [

@@ -14,7 +14,7 @@ export function importTable(): string {
   );
   const total = ["all", collections.flatMap(([, importedParts]) => importedParts)] as const;
   const rows = [...collections, total].map(([name, importedParts]) => row(name, importedParts));
-  const caption = `Triton ${record.triton}, ${record.date}; shares of the kernels that Triton compiles, and of the loads and stores of the kernels with equal IR.`;
+  const caption = `Triton ${record.triton}, ${record.date}; percentages refer to the kernels that Triton compiles, and to the loads and stores of the kernels with equal IR.`;
   const [, allParts] = total;
   return captioned(caption, [...tableLines(HEAD, rows), "", ...tableLines(SECONDS, secondRows(allParts))]);
 }
@@ -49,9 +49,9 @@ const HEAD = [
   "collection",
   "kernels",
   "equal",
-  "or equal with flags fixed",
+  "equal, also with fixed flags",
   "loads and stores",
-  "that are views",
+  "lifted to views",
   "build",
   "clean under tsc",
   "check finds no mistake",

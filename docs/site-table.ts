@@ -21,6 +21,6 @@ export function siteTable(): string {
     ["time until the playground shows Python", range(playground.firstPython)],
     ["time until it shows a type under the pointer", range(playground.firstHover)],
   ];
-  const caption = `Medians of ${playground.rounds} visits with an empty cache, on ${machine.cores} cores (${machine.processor}), ${chromium}, ${date}. In the minute before, ${loadBefore} processes on average were runnable; a busy machine is slower.`;
+  const caption = `Medians of ${playground.rounds} visits with an empty cache, on ${machine.cores} cores (${machine.processor}), ${chromium}, ${date}. The load average before the measurement was ${loadBefore}.`;
   return captioned(caption, tableLines(["measure", "value"], rows));
 }

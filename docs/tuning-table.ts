@@ -30,7 +30,16 @@ export function tuningTable(): string {
     readonly date: string;
     readonly cases: readonly Row[];
   };
-  const head = ["kernel", "case", "measured", "seconds", "found, ms", "declared", "best declared, ms", "found / best"];
+  const head = [
+    "kernel",
+    "case",
+    "measured configs",
+    "seconds",
+    "fastest, ms",
+    "declared configs",
+    "fastest declared, ms",
+    "ratio",
+  ];
   const lines = cases.map(({ kernel, shape, dtype, derived, exhaustive }) => [
     kernel,
     [shape.replaceAll(",", " "), dtype].join(" ").trim(),

@@ -73,7 +73,7 @@ function runtimeCell(project: Project, module: ModuleKind, runtime: Runtime): Ce
   const tsx = runtime.needsTsx(module);
   const cell = { manager: manager.name, module: module.name, with: `${runtime.name}${tsx ? " and tsx" : ""}` };
   if (manager.pnpCommand && !runtime.isNode)
-    return { ...cell, result: "not applicable", why: `${runtime.name} does not know Plug'n'Play` };
+    return { ...cell, result: "not applicable", why: "the runtime does not support Plug'n'Play" };
   const file = join(path, module.folder, module.file);
   const start = startCommand(project, runtime);
   const ran = run([...start, ...(tsx ? ["--import", "tsx"] : []), file], path);

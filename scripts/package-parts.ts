@@ -13,12 +13,12 @@ export interface Part {
 
 /** Areas of the scripts. The first pattern that matches a source's path decides. */
 const AREAS: readonly (readonly [what: string, RegExp])[] = [
-  ["scripts: kernels of Hopper with specialized warps", /^codegen\/warp-specialize\//],
+  ["scripts: warp-specialized kernels for Hopper", /^codegen\/warp-specialize\//],
   ["scripts: import of Triton kernels", /^(?:import|runtime\/import-check)\//],
   ["scripts: proofs", /^(?:prove|symbolic)\//],
   ["scripts: evaluator, numbers and PyTorch's functions", /^(?:eval|numerics|values|torch)\//],
   ["scripts: messages and their explanations", /^diagnostics\//],
-  ["scripts: Python that is emitted", /^codegen\//],
+  ["scripts: code generation", /^codegen\//],
   ["scripts: commands, devices and reports", /^(?:runtime|testing|compiled|host-call|visualize)\//],
   ["scripts: the language, its ops and checks", /./],
 ];

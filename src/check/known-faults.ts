@@ -62,7 +62,8 @@ export const knownFaults: readonly KnownFault[] = [
   {
     id: "tma-store-tail",
     affects: { gpus: "sm_90 and later" },
-    effect: "A store through a descriptor writes up to 15 bytes past a row if its length is no multiple of 16 bytes.",
+    effect:
+      "A store through a descriptor writes up to 15 bytes past a row if the row length is not a multiple of 16 bytes.",
     remedy: "rows of a multiple of 16 bytes, or a view",
     reference: "https://github.com/triton-lang/triton/issues/11583",
     reportedBy: "wrapper",
@@ -71,7 +72,7 @@ export const knownFaults: readonly KnownFault[] = [
   {
     id: "ptxas-descriptor",
     affects: { ptxas: "12.8.93, which Triton 3.6 ships", gpus: "sm_90" },
-    effect: "A product adds the offset of an operand to a register that nothing has written.",
+    effect: "A product adds the offset of an operand to a register that no instruction has written.",
     remedy: "a newer ptxas by `TRITON_PTXAS_PATH`, or another config",
     reportedBy: "compile",
     code: compileMiscompiled.code,

@@ -169,7 +169,7 @@ export const notSpecialized = defineCode("not-specialized", {
   ],
   plain: (kernel: string, reason: string) => [
     `${kernel} is not warp-specialized: ${reason}`,
-    `everywhere the plain kernel is launched`,
+    `the wrapper launches the plain kernel on every GPU`,
   ],
 });
 

@@ -35,7 +35,7 @@ export const configurations = {
     passing: { config: "config: { BLOCK: 16, numWarps: 4 }," },
   },
   "config-name": {
-    meaning: "A config has constexprs that configs set, and launch options.",
+    meaning: "A config contains only launch options, and constexprs whose values come from configs.",
     message: "example: its config: BLOK is not a constexpr of this kernel; write BLOCK",
     failing: { config: "config: { BLOCK: 16, BLOK: 32 }," },
     passing: { config: "config: { BLOCK: 16 }," },

@@ -54,7 +54,7 @@ tl.store(y.at(i), sum.value);`,
   },
   "unread-source": {
     meaning:
-      "The build reads the author's files, and packages whose functions receive traced values, to find code that JavaScript would silently run on handles. It could not read this code, because it is part of Node, compiled, or not installed as source.",
+      "The build looks for JavaScript code that silently computes with handles. It reads the author's files, and packages whose functions receive traced values. It cannot read a function that is part of Node, compiled, or not installed as source.",
     message:
       'the source of isDeepStrictEqual from "node:util" cannot be read, so uses of traced values as JavaScript numbers or conditions in it go unnoticed; check it, or move it to a file of the project',
     failing: {
@@ -96,7 +96,7 @@ first.otherwise(() => tl.store(y.at(i), 0));`,
   },
   "changed-state": {
     meaning:
-      "JavaScript runs a loop's body, an arm or a helper function while the build traces the kernel, and not once per iteration or call of the kernel. JavaScript variables, objects and classes that it changes are therefore not variables of the kernel. To find such changes, the build traces each body a second time and compares the statements.",
+      "JavaScript runs the body of a loop, an arm or a helper function only while the build traces the kernel, not in each iteration or call. A JavaScript variable, object or class that the body changes is therefore not a variable of the kernel. To find such changes, the build traces each body twice and compares the statements.",
     message:
       "JavaScript gives something else here when the loop is traced a second time, or without the loops and branches in it: a JavaScript variable is not state of the kernel; hold it in tl.mut(…)",
     failing: {
@@ -320,7 +320,7 @@ tl.store(y.at(i), last.value);`,
   },
   "unused-value": {
     meaning:
-      "The kernel computes a value that it does not use. A boolean is an error if JavaScript may have tested it, here in a class field, because JavaScript treats every traced value as true. Engines other than V8 (Bun, web pages) cannot detect such a test, so there every unused boolean is an error. Other values are a warning.",
+      "The kernel computes a value that it does not use. This is a warning. For a boolean, it is an error if JavaScript may have tested the boolean, because JavaScript treats every traced value as true. In the example, a class field tests it. Bun and web pages cannot detect such a test, so every unused boolean is an error there.",
     message:
       "eq: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it",
     failing: {

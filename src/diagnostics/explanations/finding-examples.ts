@@ -215,7 +215,8 @@ export const findings = {
     run,
   },
   "waits-forever": {
-    meaning: "A program waits for memory that no earlier program changes. A GPU may run programs sequentially.",
+    meaning:
+      "A program waits for memory that no earlier program changes. A GPU may run programs one after another, and the wait then never ends.",
     message:
       "this waits for ready[0] to be 7, and no program before this one writes that; programs may run one after another (and 2 more like it)",
     failing: {
@@ -275,7 +276,7 @@ export const proofs = {
   },
   "not-invariant": {
     meaning:
-      "`invariant` names sizes on which no bits of an element may depend. The autotuner may choose another config for each value of its key, and with it another order of sums. A value, a number of iterations or the size of a tile may follow the size. An element may read other rows. `tilescript check --invariance` reports it for all sizes.",
+      "`invariant` lists sizes on which the bits of an element must not depend. A dependence has one of three causes. The autotuner's key contains the size, so another config may sum in another order. A value, a number of iterations or the size of a tile is computed from the size. An element reads other rows. `tilescript check --invariance` reports the dependences on all sizes.",
     message:
       "invariant names N, but the bits of y depend on it: the number of iterations of a loop depends on N; compute it from constexprs of the config in place of N",
     failing: {
@@ -377,7 +378,7 @@ export const commands = {
     file: 'throw new Error("not yet");\n',
     command: "npx tilescript check kernel.ts",
     remedy:
-      "The message starts with the line that threw, such as `kernel.ts:1:7`, and shows it: mend that line. `--verbose` prints the stack, too.",
+      "The message starts with the line that threw, such as `kernel.ts:1:7`, and shows it: correct that line. `--verbose` prints the stack, too.",
   },
   import: {
     meaning: "The kernel file imports a module or a name that does not exist.",
@@ -398,7 +399,7 @@ export const commands = {
     message: 'Expected ")" but found ";"',
     file: "export const x = (1;\n",
     command: "npx tilescript check kernel.ts",
-    remedy: "Mend the line that the message names.",
+    remedy: "Correct the line that the message names.",
   },
   usage: {
     meaning: "The command line has an unknown command, option or value. The exit code is 2.",

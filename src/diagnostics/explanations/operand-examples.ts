@@ -179,7 +179,7 @@ export const rules = {
     passing: { body: "tl.store(y.at(i), tl.load(x.at(i)), { mask: i.ne(0) });" },
   },
   "wrong-axis": {
-    meaning: "The tile does not have this axis, or has another number of axes.",
+    meaning: "The tile does not have this axis, or the number of indices differs from the number of axes.",
     message: "at: [M, N] needs one index an axis, 1 given; write x.at(i, j), an index for each",
     failing: { ...MATRIX, body: "tl.store(y.at(i), tl.load(x.at(i)));" },
     passing: MATRIX,

@@ -21,8 +21,7 @@ export const params = {
     },
   },
   "descriptor-block": {
-    meaning:
-      "The block shape of a descriptor consists of numbers, and of constexprs that are known before heuristics run.",
+    meaning: "Each dim of a descriptor's block must be a number, or a constexpr that no heuristic computes.",
     message: "example: the block of x names WIDTH, which is not a constexpr() of params",
     failing: {
       params: `x: descriptor(tl.float32, ["N"], ["WIDTH"]), ${Y}, ${BLOCK}`,
@@ -88,7 +87,8 @@ export const params = {
     },
   },
   "param-choices": {
-    meaning: "A constexpr with choices lists them, strings or functions by name, each once.",
+    meaning:
+      "A `constexpr.string` lists its strings, and a `constexpr.fn` its functions by name. Each choice occurs once.",
     message: "constexpr.string: the first argument lists the strings that are allowed, each once",
     failing: { params: `${X}, ${Y}, MODE: constexpr.string([]), ${BLOCK}` },
     passing: { params: `${X}, ${Y}, MODE: constexpr.string(["fast", "exact"], { default: "fast" }), ${BLOCK}` },

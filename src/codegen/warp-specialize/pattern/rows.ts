@@ -32,7 +32,7 @@ class RowCheck {
       notSpecializable("it folds columns, and an index wraps that decides which columns there are", at);
     const [source] = rowOperands;
     if (!source || op.effect !== "pure") return;
-    if (results.some((value) => this.#rowAxis(value) < 0)) notSpecializable("it puts rows together", at);
+    if (results.some((value) => this.#rowAxis(value) < 0)) notSpecializable("it combines rows", at);
     if (!this.#isRowwise(source, rowOperands)) notSpecializable(`tl.${op.name} may mix rows`, at);
   }
 

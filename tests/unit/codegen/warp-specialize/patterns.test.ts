@@ -200,7 +200,7 @@ test.each([
   ],
   ["unpacked operands", int4Gemm, "its product takes an operand that is not loaded in the loop"],
   ["scaled operands", gemmBlockScaled, "tl.dotScaled has no warp-specialized form"],
-  ["rows put together", near.columnSums, "it puts rows together"],
+  ["rows put together", near.columnSums, "it combines rows"],
   ["a scan down the columns", near.scanned, "tl.cumsum may mix rows"],
   ["rows turned over", near.flipped, "tl.flip may mix rows"],
   [

@@ -203,7 +203,7 @@ test("should warn at the line that leaves the form, where a spec asks for it if 
   expect(python).not.toContain("_specialized_kernel");
   expect(warnings.map(({ code, severity }) => [code, severity])).toEqual([["not-specialized", "warning"]]);
   expect(warnings[0]!.message).toBe(
-    "asked_in_vain is not warp-specialized: it puts rows together; everywhere the plain kernel is launched",
+    "asked_in_vain is not warp-specialized: it combines rows; the wrapper launches the plain kernel on every GPU",
   );
   expect(products.lineOf(warnings[0]!.at!.line)).toContain("tl.sum(acc.value, 0)");
 });

@@ -53,7 +53,7 @@ const HEAD = [
   "loads and stores",
   "lifted to views",
   "build",
-  "clean under tsc",
+  "passes tsc",
   "check finds no mistake",
   "all proved",
 ];

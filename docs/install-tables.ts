@@ -110,7 +110,7 @@ function matrixTable(): string {
   );
   return [
     "",
-    `\`npm run package -- matrix\` generated this table on ${date}. Versions:\n\n${formattedVersions.map((version) => `- ${version}`).join("\n")}\n\nIn the table, "runs" means that a program evaluates a kernel and \`tilescript check\` passes. In the rows of TypeScript, "runs" means that TypeScript reports no error, with \`@types/node\` and without \`skipLibCheck\`. A cell is empty if the combination does not exist (${notApplicable.join("; ")}).`,
+    `\`npm run package -- matrix\` generated this table on ${date}. Versions:\n\n${formattedVersions.map((version) => `- ${version}`).join("\n")}\n\nIn the table, "runs" means that a program evaluates a kernel and \`tilescript check\` passes. In the rows of TypeScript, "runs" means that TypeScript reports no error, with \`@types/node\` and without \`skipLibCheck\`. A cell is empty if the combination does not exist, because ${notApplicable.join(" or ")}.`,
     "",
     table,
     "",

@@ -78,7 +78,7 @@ export function invarianceFigures(): string {
   const longest = Object.entries(seconds).toSorted(([, x], [, y]) => y - x)[0];
   return [
     "",
-    `On ${date}, ${verdicts.length} of the ${rows.length} outputs of the examples' kernels had an axis with a named size. For the first such size, ${count("invariant")} outputs were \`invariant\`, ${count("dependent")} were \`dependent\` and ${count("unknown")} were \`unknown\`. ${byKey.length} outputs were \`dependent\` because the autotuner's key contains the size. ${runs("proved")} outputs had the same bits in every run, ${runs("per-config")} outputs in every run with the same config, and ${runs("unknown")} outputs were \`unknown\`. In addition to the proofs, the analysis took at most ${longest?.[1]} s of CPU (\`${longest?.[0]}\`).`,
+    `On ${date}, ${verdicts.length} of the ${rows.length} outputs of the examples' kernels had an axis with a named size. For the first such size, ${count("invariant")} outputs were \`invariant\`, ${count("dependent")} were \`dependent\` and ${count("unknown")} were \`unknown\`. The autotuner's key contained the size for ${byKey.length} of the \`dependent\` outputs. The bits of ${runs("proved")} outputs were the same in every run, and those of ${runs("per-config")} outputs in every run with the same config. For ${runs("unknown")} outputs, the verdict was \`unknown\`. In addition to the proofs, the analysis took at most ${longest?.[1]} s of CPU (\`${longest?.[0]}\`).`,
     "",
   ].join("\n");
 }

@@ -41,7 +41,7 @@ export function launchesOf(ir: KernelIR, configs: readonly IndexedConfig[], runn
       return [
         { property: "launch", of, at: by[0] ?? ir.at, verdict: { kind: "impossible", configs: withoutLaunch, by } },
       ];
-    const missing = found.refusal ?? "no size that was tried meets them";
+    const missing = found.refusal ?? "no size that was tried satisfies them";
     return [{ property: "launch", of, at: ir.at, verdict: { kind: "unknown", missing } }];
   });
   return { launches, obligations: withoutLaunch === "one" ? obligations : obligations.slice(0, 1) };

@@ -59,7 +59,7 @@ export const helperResult = defineCode("helper-result", {
 const STATE = "a JavaScript variable is not state of the kernel";
 const HOLD_IT = "hold it in tl.mut(…)";
 
-const GIVES_ANOTHER = "JavaScript gives something else here when";
+const GIVES_ANOTHER = "JavaScript behaves differently here when";
 
 const FROM_ARGUMENTS = "compute it from its arguments";
 
@@ -221,7 +221,7 @@ export const deepProgram = defineCode("deep-program", {
     `count several of them in one loop, with .mod(…) and .floorDiv(…)`,
   ],
   branches: (limit: number) => [
-    `more than ${limit} loops and arms of branches are inside or after one another here, too many for Triton's compiler`,
+    `more than ${limit} loops and arms of branches are nested or follow one another here, too many for Triton's compiler`,
     `load from a table, choose with tl.where(…), or move a part to a tl.fn`,
   ],
   calls: (limit: number) => [

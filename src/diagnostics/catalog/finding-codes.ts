@@ -6,7 +6,7 @@ type Access = "read" | "written";
 export const outOfBounds = defineCode(
   "out-of-bounds",
   (tensor: string, element: number, access: Access, [shape, strides]: readonly [string, string]) => [
-    `element ${element} of ${tensor} is ${access}, which with shape ${shape} and strides ${strides} has no such element`,
+    `element ${element} of ${tensor} is ${access}, but shape ${shape} and strides ${strides} have no such element`,
     `mask this lane`,
   ],
 );
@@ -21,7 +21,7 @@ export const falseInBounds = defineCode(
 
 const NEVER_GIVEN = "depends on a value that was never given";
 
-const FROM_UNSET = "gets a value that comes from a lane that was never given one";
+const FROM_UNSET = "gets the value of a lane without a defined value";
 
 export const uninitialized = defineCode("uninitialized", {
   mask: (tensor: string, access: Access) => `whether ${tensor} is ${access} ${NEVER_GIVEN}`,
@@ -98,7 +98,7 @@ const VARIES = "the result differs from device to device";
 export const division = defineCode("division", (divisor: number | bigint, dividend: number | bigint) => {
   if (Number(divisor) === 0) return "the divisor is 0";
   if (Number(divisor) === -1 && BigInt(dividend) < 0n)
-    return `${dividend} is divided by -1, and its dtype does not hold the quotient: ${VARIES}`;
+    return `${dividend} is divided by -1, and its dtype cannot represent the quotient: ${VARIES}`;
   return `the divisor is ${divisor}, which is not positive`;
 });
 
@@ -110,13 +110,13 @@ export const shiftAmount = defineCode("shift-amount", (dtype: string, amount: nu
 export const undefinedCast = defineCode(
   "undefined-cast",
   (value: number | bigint, dtype: string, [low, high]: readonly [string, string]) => [
-    `${value} is cast to ${dtype}, which does not hold it: ${VARIES}`,
+    `${value} is cast to ${dtype}, which cannot represent it: ${VARIES}`,
     `clamp it first: tl.clamp(x, ${low}, ${high})`,
   ],
 );
 
 export const indexBesideNaN = defineCode("index-beside-nan", (op: string, infinity: string) => [
-  `tl.${op} compares a NaN, and the order of the comparisons decides which element it gives, so that it differs from device to device`,
+  `tl.${op} compares a NaN, so its result depends on the order of the comparisons and differs from device to device`,
   `replace NaN first: tl.where(x.eq(x), x, ${infinity})`,
 ]);
 
@@ -177,19 +177,19 @@ export const narrowRounding = defineCode("narrow-rounding", {
 });
 
 export const falseHint = defineCode("false-hint", {
-  lanes: (op: string, claim: string) => `${op} says that ${claim}, which does not hold`,
+  lanes: (op: string, claim: string) => `${op} claims that ${claim}, which is false`,
   trips: (most: number) => [
     `this loop has more than ${most} iterations, which its option most excludes`,
     `give a larger one, or leave it out`,
   ],
 });
 
-export const falseAssume = defineCode("false-assume", () => "the assumption does not hold");
+export const falseAssume = defineCode("false-assume", () => "the assumption is false");
 export const failedAssert = defineCode("failed-assert", (message: string | undefined) =>
   message === undefined ? "the assertion fails" : `the assertion fails: ${message}`,
 );
 
 export const lowering = defineCode("lowering", (element: string, authoredAccess: string, emittedAccess: string) => [
-  `${element} is ${authoredAccess} as it is written and ${emittedAccess} as it is emitted`,
+  `${element} is ${authoredAccess} in the author's form and ${emittedAccess} in the emitted form`,
   `TileScript lowers this kernel wrongly: please report it`,
 ]);

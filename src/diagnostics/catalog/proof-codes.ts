@@ -3,11 +3,11 @@ import { defineCode } from "./define-code.js";
 
 export const noLaunch = defineCode("no-launch", {
   contradiction: (subject: string, lines: string) => [
-    `no launch of ${subject} meets ${lines}, so nothing is proved of it`,
+    `no launch of ${subject} satisfies ${lines}, so nothing about it is proved`,
     "change a requirement or the config",
   ],
   notFound: (subject: string, refusal: string) => [
-    `no launch of ${subject} was found that meets its requirements: ${refusal}`,
+    `no launch of ${subject} was found that satisfies its requirements: ${refusal}`,
     "list sizes that it accepts as shapes in its spec",
   ],
   declared: (kernel: string, shape: string, refusal: string) => [

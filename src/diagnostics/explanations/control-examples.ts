@@ -98,7 +98,7 @@ first.otherwise(() => tl.store(y.at(i), 0));`,
     meaning:
       "JavaScript runs the body of a loop, an arm or a helper function only while the build traces the kernel, not in each iteration or call. A JavaScript variable, object or class that the body changes is therefore not a variable of the kernel. To find such changes, the build traces each body twice and compares the statements.",
     message:
-      "JavaScript gives something else here when the loop is traced a second time, or without the loops and branches in it: a JavaScript variable is not state of the kernel; hold it in tl.mut(…)",
+      "JavaScript behaves differently here when the loop is traced a second time, or without the loops and branches in it: a JavaScript variable is not state of the kernel; hold it in tl.mut(…)",
     failing: {
       body: `const seen = { count: 0 };
 const sum = tl.mut(tl.load(x.at(i)));
@@ -122,7 +122,7 @@ tl.store(y.at(i), sum.value);`,
     meaning:
       "Python and Triton's compiler limit nesting: about 20 nested loops, 100 arms of a branch, and 50 nested calls of helper functions.",
     message:
-      "more than 80 loops and arms of branches are inside or after one another here, too many for Triton's compiler; load from a table, choose with tl.where(…), or move a part to a tl.fn",
+      "more than 80 loops and arms of branches are nested or follow one another here, too many for Triton's compiler; load from a table, choose with tl.where(…), or move a part to a tl.fn",
     failing: {
       body: `const arm = (n: number): void => void tl.when(tl.programId(0).eq(n), () => (n < 100 ? arm(n + 1) : undefined));
 arm(0);

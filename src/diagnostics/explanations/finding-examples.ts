@@ -34,7 +34,7 @@ export const findings = {
   },
   "false-assume": {
     meaning: "The condition of a `tl.assume` is false, although the compiler relies on it.",
-    message: "the assumption does not hold (and 2 more like it)",
+    message: "the assumption is false (and 2 more like it)",
     failing: { body: "tl.assume(N.gt(100));\ntl.store(y.at(i), tl.load(x.at(i)));" },
     passing: { body: "tl.assume(N.gt(0));\ntl.store(y.at(i), tl.load(x.at(i)));" },
     run,
@@ -42,7 +42,7 @@ export const findings = {
   "false-hint": {
     meaning:
       "A hint about values is false, so the compiled kernel may access the wrong elements. A loop may also have more iterations than its `most`, so its cost estimate is too low.",
-    message: "multipleOf says that it is a multiple of 16, which does not hold (and 2 more like it)",
+    message: "multipleOf claims that it is a multiple of 16, which is false (and 2 more like it)",
     failing: { body: "const j = tl.multipleOf(i.add(1), [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },
     passing: { body: "const j = tl.multipleOf(i, [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },
     run,
@@ -66,7 +66,7 @@ export const findings = {
     meaning:
       "A NaN is neither greater nor less than a number. If a NaN is among the elements, the result of `tl.argmax` and similar ops depends on the order of comparisons, and therefore on the device.",
     message:
-      "tl.argmax compares a NaN, and the order of the comparisons decides which element it gives, so that it differs from device to device; replace NaN first: tl.where(x.eq(x), x, -Infinity); line 13 uses it (and 2 more like it)",
+      "tl.argmax compares a NaN, so its result depends on the order of the comparisons and differs from device to device; replace NaN first: tl.where(x.eq(x), x, -Infinity); line 13 uses it (and 2 more like it)",
     failing: {
       params: PLACES,
       body: "const v = tl.load(x.at(i));\ntl.store(y.at(tl.programId(0)), tl.argmax(tl.sqrt(v), 0));",
@@ -93,7 +93,7 @@ export const findings = {
     meaning:
       "The emitted form of the kernel computes another result than the author's form. This is a bug in TileScript.",
     message:
-      "y[0] is 1 as it is written and 2 as it is emitted; TileScript lowers this kernel wrongly: please report it",
+      "y[0] is 1 in the author's form and 2 in the emitted form; TileScript lowers this kernel wrongly: please report it",
     command: "npx tilescript run kernel.ts --device eval",
     remedy: "npx tilescript emit kernel.ts",
   },
@@ -154,7 +154,7 @@ export const findings = {
   "out-of-bounds": {
     meaning: "A lane accesses an element outside the tensor. Pointers are not masked automatically.",
     message:
-      "element 40 of x is read, which with shape [40] and strides [1] has no such element; mask this lane (and 7 more like it)",
+      "element 40 of x is read, but shape [40] and strides [1] have no such element; mask this lane (and 7 more like it)",
     failing: { params: INDEX, body: "tl.store(y.at(i), tl.load(x.ptr.add(i)));" },
     passing: { params: INDEX, body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(N), other: 0 }));" },
     run,
@@ -186,7 +186,7 @@ export const findings = {
     meaning:
       "A float is cast to an integer or an 8-bit float that cannot represent it. For integers, NVIDIA returns the nearest bound, and 0 for NaN; other devices differ. For 8-bit floats, NVIDIA GPUs since sm_89 return the largest number; others return infinity or NaN.",
     message:
-      "-1942596864 is cast to int8, which does not hold it: the result differs from device to device; clamp it first: tl.clamp(x, -128, 127); line 12 uses it (and 39 more like it)",
+      "-1942596864 is cast to int8, which cannot represent it: the result differs from device to device; clamp it first: tl.clamp(x, -128, 127); line 12 uses it (and 39 more like it)",
     failing: { params: ROUNDED, body: "tl.store(y.at(i), tl.load(x.at(i)).mul(1e9).to(tl.int8));" },
     passing: {
       params: ROUNDED,
@@ -198,7 +198,7 @@ export const findings = {
     meaning:
       "A result or an address depends on an undefined value: a masked load without `other`, or memory that no program has written.",
     message:
-      "y[20] gets a value that comes from a lane that was never given one; load it with other, or mask this store; the load in line 12 left it unset (and 19 more like it)",
+      "y[20] gets the value of a lane without a defined value; load it with other, or mask this store; the load in line 12 left it unset (and 19 more like it)",
     failing: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20) }));" },
     passing: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20), other: 0 }));" },
     run,
@@ -257,7 +257,7 @@ export const proofs = {
     meaning:
       "No sizes satisfy all requirements of the kernel, or of one of its configs. A proof about no launches would be vacuous. This is a warning if other configs have launches. A declared shape that no config accepts is an error, because nothing would be verified there.",
     message:
-      "no launch of example meets the requirements of line 9, so nothing is proved of it; change a requirement or the config",
+      "no launch of example satisfies the requirements of line 9, so nothing about it is proved; change a requirement or the config",
     failing: {
       spec: "requires: ({ N, BLOCK }) => [N.gt(100), N.lt(BLOCK)],",
     },

@@ -152,7 +152,7 @@ describe("state of JavaScript", () => {
         mut(flag.hit ? s.add(1) : s);
       }),
     ).toBe(
-      "changed-state: JavaScript gives something else here when the kernel is traced a second time, or without the loops and branches in it: a JavaScript variable is not state of the kernel; hold it in tl.mut(…)",
+      "changed-state: JavaScript behaves differently here when the kernel is traced a second time, or without the loops and branches in it: a JavaScript variable is not state of the kernel; hold it in tl.mut(…)",
     );
   });
 

@@ -92,7 +92,7 @@ describe.each(Object.entries(STATE))("%s", (_, make) => {
   test.each(Object.entries(TORCH))("changes %s", (_name, built) => {
     const next = make();
     const found = errorOf(built((x) => x.mul(next())));
-    expect(found?.said).toMatch(/^changed-state: JavaScript gives something else here when .* is run a second time/);
+    expect(found?.said).toMatch(/^changed-state: JavaScript behaves differently here when .* is run a second time/);
     expect(found?.line).toContain("x.mul(next())");
   });
 
@@ -120,7 +120,7 @@ test("a function that fails only the second time says so", () => {
   let n = 0;
   const once = (x: Loose): Loose => (n++ === 0 ? x : x.missing.other());
   expect(errorOf(TORCH["the reference"]!((x) => once(x).mul(n > 1 ? (undefined as Loose) : 1)))?.said).toMatch(
-    /^changed-state: (JavaScript fails when the reference|JavaScript gives)/,
+    /^changed-state: (JavaScript fails when the reference|JavaScript behaves)/,
   );
 });
 

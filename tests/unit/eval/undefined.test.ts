@@ -35,7 +35,7 @@ test("a float that an integer does not hold, at the cast, with the value, the re
   expect(finding).toMatchObject({ code: "undefined-cast", program: [0], lane: [1] });
   expect(finding.at?.line).toBe(line("casts"));
   expect(finding.message).toBe(
-    "2147483648 is cast to int32, which does not hold it: the result differs from device to device; " +
+    "2147483648 is cast to int32, which cannot represent it: the result differs from device to device; " +
       `clamp it first: tl.clamp(x, -2147483648, 2147483520); line ${line("stores")} uses it`,
   );
 });
@@ -66,7 +66,7 @@ test.each([
 test("a clamp before a cast to an 8-bit float", () => {
   const [said] = findings(store(tl.float8e4nv), 1, 500, 3, 4);
   expect(said!.message).toContain(
-    "500 is cast to float8e4nv, which does not hold it: the result differs from device to device; " +
+    "500 is cast to float8e4nv, which cannot represent it: the result differs from device to device; " +
       "clamp it first: tl.clamp(x, -448, 448)",
   );
   const clamped = of(tl.float8e4nv, (x, y, lanes) => tl.store(y.at(lanes), tl.clamp(x, -448, 448).to(tl.float8e4nv)));

@@ -64,7 +64,7 @@ test("a quotient that the dtype does not hold is reported", () => {
   for (const name of ["floorDiv", "mod"]) {
     const finding = onlyFinding(run((x) => x.mul(0).add(minimum)[name as "mod"](-1)));
     expect(finding.code).toBe("division");
-    expect(finding.message).toContain("-2147483648 is divided by -1, and its dtype does not hold the quotient");
+    expect(finding.message).toContain("-2147483648 is divided by -1, and its dtype cannot represent the quotient");
   }
 });
 

@@ -56,7 +56,7 @@ describe("requirements that no launch meets", () => {
       {
         severity: "error",
         code: "no-launch",
-        message: `no launch of copy meets the requirements of lines ${lines.join(", ")}, so nothing is proved of it; change a requirement or the config`,
+        message: `no launch of copy satisfies the requirements of lines ${lines.join(", ")}, so nothing about it is proved; change a requirement or the config`,
       },
     ]);
   });
@@ -67,8 +67,8 @@ describe("requirements that no launch meets", () => {
       requires: ({ N, BLOCK }) => [N.eq(40), N.le(BLOCK)],
     });
     expect(proof.launches.map(({ config, sizes }) => [config, sizes])).toEqual([[1, { N: 40 }]]);
-    expect(said.map(({ severity, code, message }) => [severity, code, message.slice(0, 27)])).toEqual([
-      ["warning", "no-launch", "no launch of config 0 meets"],
+    expect(said.map(({ severity, code, message }) => [severity, code, message.slice(0, 31)])).toEqual([
+      ["warning", "no-launch", "no launch of config 0 satisfies"],
     ]);
   });
 
@@ -78,7 +78,7 @@ describe("requirements that no launch meets", () => {
     const { said } = await proofOf({ requires: hard });
     expect(said.map(({ severity, code }) => [severity, code])).toEqual([["warning", "no-launch"]]);
     expect(said[0]!.message).toMatch(
-      /^no launch of copy was found that meets its requirements: no size that was tried meets them; list sizes/,
+      /^no launch of copy was found that satisfies its requirements: no size that was tried satisfies them; list sizes/,
     );
   });
 

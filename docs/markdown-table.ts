@@ -17,3 +17,7 @@ export const afterFirst = (column: number): boolean => column > 0;
 /** A marked part: a caption above the lines of a table. */
 export const captioned = (caption: string, lines: readonly string[]): string =>
   ["", caption, "", ...lines, ""].join("\n");
+
+/** How busy the machine of a measurement was. */
+export const loadSentence = (loadBefore: number): string =>
+  `The load average before the measurement was ${loadBefore}.`;

@@ -9,7 +9,7 @@ import type { SmtRecord } from "../bench/smt.js";
 import type { Certificate, ProofProperty } from "../src/compiled/compiled-kernel.js";
 import { rules } from "../src/prove/equivalence/rules.js";
 import { build } from "../src/pipeline/build.js";
-import { tableLines } from "./markdown-table.js";
+import { loadSentence, tableLines } from "./markdown-table.js";
 import { examples } from "../tests/support/examples.js";
 
 /** In the order of the page. Few kernels have author claims or requirements, so those have no column. */
@@ -126,7 +126,7 @@ export function proofTimes(): string {
   const machineText = `${machine.cores} cores (${machine.processor}), Node ${machine.node}, ${date}`;
   return [
     "",
-    `**Cost.** The proof of an example takes ${seconds(mean)} of CPU on average, and ${seconds(slowest.seconds)} at most (\`${basename(slowest.file, ".ts")}\`). Each figure is ${method}, on ${machineText}. The load average before the measurement was ${loadBefore}.`,
+    `**Cost.** The proof of an example takes ${seconds(mean)} of CPU on average, and ${seconds(slowest.seconds)} at most (\`${basename(slowest.file, ".ts")}\`). Each figure is ${method}, on ${machineText}. ${loadSentence(loadBefore)}`,
     "",
   ].join("\n");
 }

@@ -1,7 +1,7 @@
 /** The table of `docs/browser.md`: the size and speed of the site, from the results of `npm run bench -- site`. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { captioned, tableLines } from "./markdown-table.js";
+import { captioned, loadSentence, tableLines } from "./markdown-table.js";
 import type { SiteReport } from "../bench/site.js";
 
 export function siteTable(): string {
@@ -21,6 +21,6 @@ export function siteTable(): string {
     ["time until the playground shows Python", range(playground.firstPython)],
     ["time until it shows a type under the pointer", range(playground.firstHover)],
   ];
-  const caption = `Medians of ${playground.rounds} visits with an empty cache, on ${machine.cores} cores (${machine.processor}), ${chromium}, ${date}. The load average before the measurement was ${loadBefore}.`;
+  const caption = `Medians of ${playground.rounds} visits with an empty cache, on ${machine.cores} cores (${machine.processor}), ${chromium}, ${date}. ${loadSentence(loadBefore)}`;
   return captioned(caption, tableLines(["measure", "value"], rows));
 }

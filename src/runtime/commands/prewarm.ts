@@ -127,7 +127,7 @@ function prewarmText({ node, device_name, triton, folder, kernels }: PrewarmRepo
       ...(keepsChoice
         ? []
         : [
-            "  the binaries are kept and the choice of a config is not: each process measures its configs again",
+            "  Triton keeps the binaries, but not the choice of a config: each process measures its configs again",
             "  unless the spec says autotune: { cacheResults: true }",
           ]),
     ]),

@@ -13,7 +13,9 @@ import { callsLike, inBothForms } from "./call-questions.js";
 import { samples } from "./call-samples.js";
 import { type Built, built, edited } from "./call-verdicts.js";
 import { fixedCalls } from "./calls-fixed.js";
-import { drawnCount, seedOfRun } from "../support/sampled-tests.js";
+import { drawnCount, sampledTests, seedOfRun } from "../support/sampled-tests.js";
+
+sampledTests("calls that types and rules judge", "src/rules", "src/types");
 
 const asked = process.env["TILESCRIPT_CALL_SEEDS"];
 const seeds = Array.from(

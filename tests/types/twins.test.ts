@@ -45,6 +45,9 @@ import {
 } from "../../src/types/types.js";
 import { disagreements, elemText, typeText, type Question } from "./type-oracle.js";
 import { fc } from "../support/property.js";
+import { sampledTests } from "../support/sampled-tests.js";
+
+sampledTests("types of twins", "src/types", "src/dsl");
 
 const seed = 20_240;
 /** A rule's text, or "" where it holds, as a type says it; all else as JSON. */

@@ -8,6 +8,9 @@ import { layerNorm } from "../../../examples/layer-norm.js";
 import { vectorAdd } from "../../../examples/vector-add.js";
 import { lint } from "../../support/emit.js";
 import { examples } from "../../support/examples.js";
+import { sampledTests } from "../../support/sampled-tests.js";
+
+sampledTests("modules with a launch cache", "src/codegen/wrapper");
 
 const ruff = new Workspace({ "line-length": 88 }, PositionEncoding.Utf16);
 

@@ -2,6 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "../../../src/index.js";
 import { build } from "../../../src/pipeline/build.js";
+import { sampledTests } from "../../support/sampled-tests.js";
+
+sampledTests("prefix sums of blocks", "src/prove");
 
 const BLOCKS = ({ TOTAL, GROUPS, N, BLOCK_M, BLOCK_N }: any) =>
   tl.cdiv(TOTAL, BLOCK_M).add(GROUPS).mul(tl.cdiv(N, BLOCK_N));

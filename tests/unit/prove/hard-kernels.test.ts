@@ -6,6 +6,9 @@ import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
 import { suggestRequires } from "../../../src/runtime/report/suggest-requires.js";
 import { bitonic, butterfly, grouped, im2col, packTriangle } from "../../kernels/small-world/hard-kernels.js";
+import { sampledTests } from "../../support/sampled-tests.js";
+
+sampledTests("proofs of hard kernels", "src/prove");
 
 /** The properties that are not proved. */
 const openIn = (compiled: CompiledKernel): readonly string[] => [

@@ -3,8 +3,10 @@ import { describe, expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "../../../src/index.js";
 import { uniform } from "../../../src/numerics/seeded-random.js";
 import { build } from "../../../src/pipeline/build.js";
-import { drawnCount, seedOfRun } from "../../support/sampled-tests.js";
+import { drawnCount, sampledTests, seedOfRun } from "../../support/sampled-tests.js";
 import { soundnessViolations } from "../../support/soundness.js";
+
+sampledTests("orders of lanes", "src/prove");
 
 const params = {
   x: tensor(tl.float32, ["N"]),

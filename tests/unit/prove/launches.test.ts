@@ -3,8 +3,10 @@ import { describe, expect, it, test } from "vitest";
 import { constexpr, kernel, scalar, tensor, tl } from "../../../src/index.js";
 import { build } from "../../../src/pipeline/build.js";
 import { proofDiagnostics } from "../../../src/runtime/report/proof-text.js";
-import { sampleCases } from "../../support/sampled-tests.js";
+import { sampleCases, sampledTests } from "../../support/sampled-tests.js";
 import { examples, sourcesOf } from "../../support/examples.js";
+
+sampledTests("launches of variants", "src/prove");
 
 interface Given {
   readonly requires?: (args: any) => readonly unknown[];

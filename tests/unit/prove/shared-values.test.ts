@@ -2,6 +2,9 @@
 import { expect, test } from "vitest";
 import { compile, constexpr, kernel, tensor, tl } from "tilescript";
 import type { Certificate } from "../../../src/compiled/compiled-kernel.js";
+import { sampledTests } from "../../support/sampled-tests.js";
+
+sampledTests("values that accesses share", "src/prove");
 
 const LONG = 40;
 

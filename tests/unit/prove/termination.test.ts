@@ -8,8 +8,10 @@ import { withMonomials } from "../../../src/prove/algebra/monomial.js";
 import { modelOf } from "../../../src/prove/model/model.js";
 import { withTermTable } from "../../../src/symbolic/term.js";
 import { uniform } from "../../../src/numerics/seeded-random.js";
-import { drawnCount, seedOfRun } from "../../support/sampled-tests.js";
+import { drawnCount, sampledTests, seedOfRun } from "../../support/sampled-tests.js";
 import { proofSummary } from "../../../src/runtime/report/proof-text.js";
+
+sampledTests("while loops that end", "src/prove");
 
 const params = {
   x: tensor(tl.float32, ["N"]),

@@ -5,6 +5,9 @@ import { gemm } from "../../../../examples/gemm.js";
 import { gemmPersistent } from "../../../../examples/gemm-persistent.js";
 import { gemmSplitK } from "../../../../examples/gemm-split-k.js";
 import { softmax } from "../../../../examples/softmax.js";
+import { sampledTests } from "../../../support/sampled-tests.js";
+
+sampledTests("kernels compared with kernels", "src/prove/equivalence");
 
 type Values = Readonly<Record<string, any>>;
 

@@ -222,8 +222,13 @@ export type Verdict =
    * is refuted, or the fact that explains the finding.
    */
   | { readonly kind: "refuted"; readonly at: TestCase; readonly finding: Finding; readonly mend?: string }
-  /** The fact that a proof would need, as text. `isLemma`: another obligation is about that fact. */
-  | { readonly kind: "unknown"; readonly missing: string; readonly isLemma?: true }
+  /** The fact that a proof would need, as text, and what may supply it. `isLemma`: another obligation is about that fact. */
+  | {
+      readonly kind: "unknown";
+      readonly missing: string;
+      readonly remedies?: readonly Remedy[];
+      readonly isLemma?: true;
+    }
   /** No launch of one or of all configs is possible: the requirements at these places contradict one another. */
   | { readonly kind: "impossible"; readonly configs: "one" | "all"; readonly by: readonly Location[] }
   /** No launch performs the access. */
@@ -267,6 +272,31 @@ export type HostExpression =
   | { readonly value: number | boolean }
   | { readonly param: string }
   | { readonly op: string; readonly of: readonly HostExpression[] };
+
+/** A change of a kernel that may close a gap of its proof. Nothing is said of it before the kernel is proved with it. */
+export type Remedy =
+  /** An option of a param: a promise of the caller, or what the wrapper checks or does. */
+  | { readonly kind: "declare"; readonly param: string; readonly option: ParamOption }
+  /** Leaves out the `tl.inBounds` of the obligation's view, which then masks the index. */
+  | { readonly kind: "mask" }
+  /** Puts `tl.debugBarrier()` before the obligation's access. */
+  | { readonly kind: "barrier" }
+  /** Gives the loads that the obligation's op depends on an `other`. */
+  | { readonly kind: "other"; readonly value: number }
+  /** Leaves out the obligation's op. */
+  | { readonly kind: "omit" };
+
+type ParamOption =
+  | { readonly range: readonly [number, number | string] }
+  | { readonly numel: string }
+  | { readonly contiguous: true }
+  | { readonly zeroed: true };
+
+/** Conditions for `requires`, as a remedy. {@link MissingPrecondition} has candidates. */
+export interface Requirements {
+  readonly kind: "require";
+  readonly conditions: readonly HostExpression[];
+}
 
 /** A gap, and launch conditions of which one or more may close it. */
 export interface MissingPrecondition {
@@ -718,8 +748,8 @@ export interface CompiledKernel {
    * remaining gaps. Undefined if no launch can check them.
    */
   suggestPreconditions?(requires?: readonly HostExpression[]): readonly MissingPrecondition[] | undefined;
-  /** The certificate of the kernel with more requirements. Undefined for those that it cannot have. */
-  proofWith?(requires: readonly HostExpression[]): Certificate | undefined;
+  /** The certificate of the kernel with a remedy for what is open at a location. Undefined if it cannot have it. */
+  proofWith?(remedy: Remedy | Requirements, location?: Location): Certificate | undefined;
   /** The edit of the author's text that fixes the call at a location, if its text shows what to change. */
   fixFor?(location: Location, fix: SourceFix): Edit | undefined;
   /**

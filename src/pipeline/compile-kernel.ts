@@ -22,7 +22,7 @@ import { emitters } from "./emitters.js";
 import { namedTiles } from "./named-tiles.js";
 import { withSide } from "./against.js";
 import { proofsOf } from "./proof.js";
-import { certificateWithPreconditions, obligationsWithPreconditions } from "./missing-preconditions.js";
+import { certificateWith, obligationsWithPreconditions } from "./remedies.js";
 import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
 import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
 import { roundingSites } from "../analysis/rounding-sites.js";
@@ -88,7 +88,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     refusal: byLaunch((testCase) => refusal(lowered, testCase)),
     ...proofs,
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
-    proofWith: (requires) => certificateWithPreconditions(definition, source, requires),
+    proofWith: (remedy, location) => certificateWith(definition, source, remedy, location),
     fixFor: (location, fix) => source?.fixFor(location, fix),
     narrowRoundings,
     ...prefixDifference([ir], ir),

@@ -63,8 +63,7 @@ function missingAxis({ body, grid }: KernelIR): string | undefined {
 
 /** Swapped indices of the views that are refuted, or a swapped grid. */
 function changesOf(ir: KernelIR, refuted: readonly Obligation[]): readonly Change[] {
-  const places = new Set(refuted.map(({ at }) => keyOf(at)));
-  const views = [...viewsAt(ir, places)];
+  const views = viewsAt(ir, refuted);
   const swappedViews = views.flatMap((view) => swapIndices(ir, view) ?? []);
   const { yields } = ir.grid.block;
   const pairs = [
@@ -76,25 +75,27 @@ function changesOf(ir: KernelIR, refuted: readonly Obligation[]): readonly Chang
     const block = { ...ir.grid.block, yields: swap(yields, i, j) };
     return { mend: `swap sizes ${i} and ${j} of the grid, which mends it`, ir: { ...ir, grid: { ...ir.grid, block } } };
   });
-  return places.size === 1 ? [...swappedViews, ...swappedGrids] : [...swappedGrids, ...swappedViews];
+  const isOnePlace = refuted.every(({ at }) => keyOf(at) === keyOf(refuted[0]?.at));
+  return isOnePlace ? [...swappedViews, ...swappedGrids] : [...swappedGrids, ...swappedViews];
 }
 
 const keyOf = (at: Location | undefined): string => `${at?.file} ${at?.line}:${at?.column}`;
 
-/** The views that ops at these places access. */
-function viewsAt({ body }: KernelIR, places: ReadonlySet<string>): ReadonlySet<OpStatement> {
+/** The views that the ops of these places access. */
+export function viewsAt({ body }: KernelIR, at: readonly Pick<Obligation, "at">[]): readonly OpStatement[] {
+  const places = new Set(at.map((each) => keyOf(each.at)));
   const views = new Map<Value, OpStatement>();
   const found = new Set<OpStatement>();
   walk(body, (statement) => {
     if (statement.kind !== "op") return;
-    if (statement.op.name === "at") for (const result of statement.results) views.set(result, statement);
+    if (isList(statement.options["claimed"])) for (const result of statement.results) views.set(result, statement);
     if (!places.has(keyOf(statement.location))) return;
     for (const operand of statement.operands) {
       const view = operand && "kind" in operand && operand.kind === "value" ? views.get(operand) : undefined;
       if (view) found.add(view);
     }
   });
-  return found;
+  return [...found];
 }
 
 /** Two indices the other way round, with what the author claims of them. More tiles would give another shape. */
@@ -108,7 +109,7 @@ function swapIndices(ir: KernelIR, view: OpStatement): Change | undefined {
   const changed: OpStatement = { ...view, operands: [tensor, swapped], options };
   return {
     mend: `swap the indices of ${name}.at(…), which mends it`,
-    ir: { ...ir, body: replaceIn(ir.body, view, changed) },
+    ir: { ...ir, body: changeOps(ir.body, (each) => [each === view ? changed : each]) },
   };
 }
 
@@ -118,26 +119,30 @@ function swap<Item>(items: readonly Item[], i: number, j: number): readonly Item
   return order.map((index) => items[index] as Item);
 }
 
-function replaceIn(block: Block, from: OpStatement, to: OpStatement): Block {
-  return { ...block, statements: block.statements.map((statement) => replaceStatement(statement, from, to)) };
+/** The block with other statements in place of its ops, also in the blocks inside it. */
+export function changeOps(block: Block, change: (statement: OpStatement) => readonly Statement[]): Block {
+  return { ...block, statements: block.statements.flatMap((statement) => changeStatement(statement, change)) };
 }
 
-function replaceStatement(statement: Statement, from: OpStatement, to: OpStatement): Statement {
-  if (statement === from) return to;
-  const inside = (block: Block): Block => replaceIn(block, from, to);
+function changeStatement(
+  statement: Statement,
+  change: (statement: OpStatement) => readonly Statement[],
+): readonly Statement[] {
+  const inside = (block: Block): Block => changeOps(block, change);
   switch (statement.kind) {
     case "for":
-      return { ...statement, body: inside(statement.body) };
+      return [{ ...statement, body: inside(statement.body) }];
     case "while":
-      return { ...statement, condition: inside(statement.condition), body: inside(statement.body) };
+      return [{ ...statement, condition: inside(statement.condition), body: inside(statement.body) }];
     case "if":
-      return { ...statement, then: inside(statement.then), otherwise: inside(statement.otherwise) };
+      return [{ ...statement, then: inside(statement.then), otherwise: inside(statement.otherwise) }];
     case "op":
+      return change(statement);
     case "let":
     case "read":
     case "write":
     case "exit":
-      return statement;
+      return [statement];
     default:
       return statement satisfies never;
   }

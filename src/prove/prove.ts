@@ -5,10 +5,18 @@
  */
 import { indexValuesOf, maskValues } from "../analysis/index-values.js";
 import type { Precondition } from "../analysis/preconditions.js";
-import type { Certificate, ExportedObligation, Obligation, SmtExport, Verdict } from "../compiled/compiled-kernel.js";
+import type {
+  Certificate,
+  ExportedObligation,
+  Obligation,
+  Remedy,
+  SmtExport,
+  Verdict,
+} from "../compiled/compiled-kernel.js";
 import { fingerprintOf } from "../ir/fingerprint.js";
-import { type KernelIR, type OpStatement, paramsOf, type TensorParam } from "../ir/nodes.js";
-import { withTermTable } from "../symbolic/term.js";
+import { isSizeParam, type KernelIR, type OpStatement, paramsOf, type TensorParam } from "../ir/nodes.js";
+import { symbolsIn, withTermTable } from "../symbolic/term.js";
+import { isInt, members } from "../types/dtype.js";
 import { boundsObligations } from "./properties/bounds.js";
 import { Budget } from "./algebra/budget.js";
 import { claimObligations } from "./properties/assumptions.js";
@@ -190,13 +198,13 @@ class Prover {
     const gap = this.#symbolicContexts.map(gapIn).find((candidate) => candidate !== undefined);
     if (!gap) return { kind: "proved", configs: "together" };
     if (obligation.waiver !== undefined) return { kind: "waived", reason: obligation.waiver };
-    if (!gap.refutation) return unknown(gap);
+    if (!gap.refutation) return unknown(gap, this.ir);
     for (const config of this.#configs) {
       const context = this.#configContext(config);
       const gap = gapIn(context);
       if (!gap) continue;
       const counterexample = gap.refutation && this.#findCounterexample(context, config.index, gap.refutation);
-      return counterexample ? { kind: "refuted", ...counterexample } : unknown(gap);
+      return counterexample ? { kind: "refuted", ...counterexample } : unknown(gap, this.ir);
     }
     return { kind: "proved", configs: "each" };
   }
@@ -246,17 +254,29 @@ function withLemmas(
     ({ obligation }) => !values || [...(obligation.exact ?? [])].some((x) => values.has(x)),
   );
   if (!lemma) return verdict;
-  return unknown(openLemma(lemma.obligation.at));
+  return { kind: "unknown", ...openLemma(lemma.obligation.at) };
 }
 
-const unknown = ({ missing, isLemma }: Pick<ProofGap, "missing" | "isLemma">): Verdict => ({
-  kind: "unknown",
-  missing,
-  ...(isLemma && { isLemma }),
-});
+function unknown({ missing, refutation, remedies = [], isLemma }: ProofGap, ir: KernelIR): Verdict {
+  if (isLemma) return { kind: "unknown", missing, isLemma };
+  return { kind: "unknown", missing, remedies: [...(refutation ? promises(ir, refutation) : []), ...remedies] };
+}
 
-const TOO_MANY_CALLS =
-  "proofs do not follow this many calls of helper functions that call one another; call them less often, or write some of them as loops";
+/** Ranges of the integers that a claim depends on, below a size, those of the claim first, or far inside of int32. */
+function promises(ir: KernelIR, { goal, facts, conflict = [] }: RefutationQuery): readonly Remedy[] {
+  const terms = [goal, ...facts, ...conflict.flatMap((access) => [...access.index, ...access.facts])];
+  const inputs = new Set(inputsReadBy(...terms));
+  const symbols = symbolsIn(goal);
+  const sizes = ir.params.filter(isSizeParam).map(({ name }) => name);
+  const ends = sizes.toSorted((x, y) => Number(symbols.has(y)) - Number(symbols.has(x)));
+  return paramsOf(ir, "tensor")
+    .filter(({ name, partition, dtype }) => inputs.has(name) && !partition && members(dtype).every(isInt))
+    .flatMap(({ name: param }) =>
+      [...ends, 2 ** 28].map((end): Remedy => ({ kind: "declare", param, option: { range: [0, end] } })),
+    );
+}
+
+const TOO_MANY_CALLS = "proofs do not follow this many calls of helper functions that call one another";
 
 /** The only obligation of a kernel whose symbolic execution was truncated. */
 function truncatedObligation({ location: at }: OpStatement): ProofObligation {

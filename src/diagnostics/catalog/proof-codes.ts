@@ -54,6 +54,20 @@ export const notInvariant = defineCode("not-invariant", {
   ],
 });
 
+const trusting = (mayBeTrusted: boolean): string => (mayBeTrusted ? "; tl.trusted takes your reason why it holds" : "");
+
+/** What is said of remedies after they were tried. */
+export const triedRemedy = {
+  require: (callback: string) => `with \`requires: ${callback}\` it is proved`,
+  declare: (param: string, option: string) => `with \`${option}\` as an option of ${param} it is proved`,
+  mask: () => "without its tl.inBounds, so that the view masks it, it is proved",
+  other: (value: number) => `with \`other: ${value}\` at the loads that it depends on it is proved`,
+  barrier: () => "with tl.debugBarrier() before it, it is proved",
+  omit: () => "without it, the rest is proved",
+  none: (mayBeTrusted: boolean) => `no change that was tried closes it${trusting(mayBeTrusted)}`,
+  untried: (mayBeTrusted: boolean) => `no requirement and no declaration is known to close it${trusting(mayBeTrusted)}`,
+};
+
 export const notProved = defineCode("not-proved", (subject: string, missing: string, remedy: string) => [
   `${subject} is not proved for all shapes: ${missing}`,
   remedy,

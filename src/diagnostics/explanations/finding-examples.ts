@@ -312,7 +312,7 @@ export const proofs = {
     meaning:
       "`tilescript check` found neither a proof that the access is correct for all shapes and configs, nor a counterexample. The evaluator still checks every test case that runs.",
     message:
-      "the load from x is not proved for all shapes: tl.inBounds says that the index on axis 0 of x is not negative; it depends on what ids holds; declare the range of ids, or leave tl.inBounds out",
+      'the load from x is not proved for all shapes: tl.inBounds says that the index on axis 0 of x is not negative; it depends on what ids holds; with `range: [0, "N"]` as an option of ids it is proved',
     failing: {
       params: `x: tensor(tl.float32, ["N"]), ids: tensor(tl.int32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
       names: "x, ids, y, BLOCK",

@@ -250,7 +250,7 @@ function addressOfPointer(environment: Environment, { base, offsets }: PointerTi
 function addressOfElements({ launch }: Environment, base: PointerParam, offsets: TermTile): Address {
   const { name, numel } = base;
   const size = typeof numel === "number" ? number(numel) : numel && launch.term(numel);
-  if (size === undefined) return unmodeledAddress(`${name} is a pointer without a declared extent; declare its numel`);
+  if (size === undefined) return unmodeledAddress(`${name} is a pointer without a declared extent`);
   const axis = (index: Term) => ({ index, size, masks: { lower: false, upper: false }, claimed: false });
   return { tensor: base, shape: offsets.shape, axes: (lane) => [axis(offsets.at(broadcastLane(offsets.shape, lane)))] };
 }

@@ -23,7 +23,7 @@ function proveClaim({ model, factScopes: contexts }: ProofContext, statement: Op
   );
   if (!claim) return undefined;
   const { holds, path, scope } = claim;
-  const missing = `the condition of tl.assume is not proved${describeUnknowns(model, "leave it out", [holds], path)}`;
+  const missing = `the condition of tl.assume is not proved${describeUnknowns(model, [holds], path)}`;
   return {
     refutation: {
       goal: holds,
@@ -33,5 +33,6 @@ function proveClaim({ model, factScopes: contexts }: ProofContext, statement: Op
       findingCodes: FINDING_CODES,
     },
     missing,
+    remedies: [{ kind: "omit" }],
   };
 }

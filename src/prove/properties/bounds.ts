@@ -1,6 +1,7 @@
 /** Bounds obligations: every active lane of an access is inside its tensor. */
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
-import type { OpStatement } from "../../ir/nodes.js";
+import type { Remedy } from "../../compiled/compiled-kernel.js";
+import { isSizeParam, type OpStatement, paramsOf } from "../../ir/nodes.js";
 import { andTerm, atLeast, below, FALSE, number, type Term } from "../../symbolic/term.js";
 import type { FactScopes } from "../model/fact-scopes.js";
 import { entails } from "../algebra/interpret.js";
@@ -30,7 +31,8 @@ function proveAccess({ model, factScopes: contexts }: ProofContext, statement: O
   for (const access of model.accesses) {
     if (access.statement !== statement) continue;
     const { missing, mask, path, scope, lanes } = access;
-    if (missing !== undefined) return { refutation: unstridedRefutation(model, access), missing };
+    if (missing !== undefined)
+      return { refutation: unstridedRefutation(model, access), missing, remedies: addressRemedies(model, access) };
     const bound = firstUnprovedBound(contexts, access);
     if (!bound) continue;
     const refutation = {
@@ -40,7 +42,8 @@ function proveAccess({ model, factScopes: contexts }: ProofContext, statement: O
       locations: [statement.location],
       findingCodes: FINDING_CODES,
     };
-    return { refutation, missing: describeMissingBound(model, access, bound) };
+    const remedies: readonly Remedy[] = bound.claimed ? [{ kind: "mask" }] : [];
+    return { refutation, missing: describeMissingBound(model, access, bound), remedies };
   }
   return undefined;
 }
@@ -77,6 +80,15 @@ function unstridedRefutation(
   };
 }
 
+/** The strides of a tensor, or the extent of a pointer, that an address may lack. */
+function addressRemedies({ ir }: SymbolicModel, { tensor, unstrided }: Access): readonly Remedy[] {
+  if (tensor) return unstrided === true ? [{ kind: "declare", param: tensor.name, option: { contiguous: true } }] : [];
+  const pointers = paramsOf(ir, "pointer").filter(({ numel }) => numel === undefined);
+  return pointers.flatMap(({ name: param }) =>
+    ir.params.filter(isSizeParam).map(({ name }): Remedy => ({ kind: "declare", param, option: { numel: name } })),
+  );
+}
+
 /** One side of one axis of an access that the emitted code does not mask. */
 export interface Bound {
   readonly axis: number;
@@ -104,7 +116,7 @@ export function firstUnprovedBound(contexts: FactScopes, access: Access): Bound 
   return cached.unproved;
 }
 
-/** The missing fact of a bound of an access, and its remedy. */
+/** The missing fact of a bound of an access. */
 export function describeMissingBound(
   model: SymbolicModel,
   access: Access,
@@ -113,9 +125,6 @@ export function describeMissingBound(
   const { tensor } = access;
   const size = tensor?.kind === "tensor" ? tensor.dimNames[axis] : "its numel";
   const goal = `the index on axis ${axis} of ${tensor?.name} is ${side === "lower" ? "not negative" : `below ${size}`}`;
-  const masking = tensor?.kind === "tensor" ? `access it by ${tensor.name}.at(…), which masks` : "mask the lane";
-  const [statement, remedy] = claimed
-    ? [`tl.inBounds says that ${goal}`, "leave tl.inBounds out"]
-    : [`nothing shows that ${goal}`, masking];
-  return `${statement}${describeUnknowns(model, remedy, [holds], [access.mask, ...access.path])}`;
+  const statement = `${claimed ? "tl.inBounds says" : "nothing shows"} that ${goal}`;
+  return `${statement}${describeUnknowns(model, [holds], [access.mask, ...access.path])}`;
 }

@@ -1,4 +1,5 @@
 /** Coverage obligations: every element of each output is written, by one store or by several together. */
+import type { Remedy } from "../../compiled/compiled-kernel.js";
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import { isValue, type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
@@ -86,7 +87,8 @@ export function proveCoverage(context: ProofContext, tensor: TensorParam): Proof
     ],
     findingCodes: FINDING_CODES,
   };
-  return { refutation, missing: missingCoverage(context, tensor, stores, unproved) };
+  const remedies: readonly Remedy[] = [{ kind: "declare", param: tensor.name, option: { zeroed: true } }];
+  return { refutation, missing: missingCoverage(context, tensor, stores, unproved), remedies };
 }
 
 /** Proves a condition and adds it to the facts, so that it helps to prove the following conditions. */
@@ -129,11 +131,10 @@ function missingCoverage(
   unproved: readonly Term[],
 ): string {
   const goal = `nothing shows that every element of ${name} is written`;
-  if (stores.length === 0) return `${goal}: no store writes it; store to it, or declare it { zeroed: true }`;
+  if (stores.length === 0) return `${goal}: no store writes it`;
   const [unmodeled] = stores.flatMap(({ missing }) => missing ?? []);
   if (unmodeled !== undefined) return unmodeled;
   if (stores.every(({ mayBeSkipped }) => mayBeSkipped))
-    return `${goal}, because the number of iterations of the loop around its store is unknown; write the loop with tl.range`;
-  const remedy = `let the grid, the blocks and the masks cover it, or declare it { zeroed: true }`;
-  return `${goal}${describeUnknowns(model, remedy, unproved, [])}`;
+    return `${goal}, because the number of iterations of the loop around its store is unknown`;
+  return `${goal}${describeUnknowns(model, unproved, [])}`;
 }

@@ -1,7 +1,6 @@
 /** Descriptions of obligations and of missing facts, as the author reads them. */
 import type { KernelIR } from "../../ir/nodes.js";
 import { type Term, termsIn } from "../../symbolic/term.js";
-import { inputsReadBy } from "../model/input-elements.js";
 import type { SymbolicModel } from "../model/model.js";
 import type { Access } from "../model/accesses.js";
 
@@ -19,34 +18,20 @@ export const inLineOf = ({ statement: { location } }: Pick<Access, "statement">)
 
 /** The missing fact of a proof about two accesses of which one may be out of bounds. */
 export const missingBounds = (access: Access): string =>
-  `${describeAccess(access)}${inLineOf(access)} may leave it, and then reaches other elements; mend that first`;
+  `${describeAccess(access)}${inLineOf(access)} may leave it, and then reaches other elements`;
 
-/**
- * The unknowns that a proof depends on (loaded values, ops without a rule, parameters of unknown sign) and the remedy:
- * a fact to declare, or `remedy`.
- */
+/** The unknowns that a proof depends on: loaded values, ops without a rule, parameters of unknown sign. */
 export function describeUnknowns(
   { environment, ir }: SymbolicModel,
-  remedy: string,
   terms: readonly Term[],
   conditions: readonly Term[],
 ): string {
   for (const candidates of [terms, [...terms, ...conditions]]) {
     const reasons = new Set([...termsIn(...candidates)].flatMap(({ name }) => environment.unknowns.get(name) ?? []));
-    if (reasons.size === 0) continue;
-    const inputs = inputsReadBy(...candidates);
-    const declare = [
-      ["declare the range of", inputs.filter((name) => !hasRange(ir, name))] as const,
-      ["declare a narrower range of", inputs.filter((name) => hasRange(ir, name))] as const,
-    ].flatMap(([remedy, names]) => (names.length > 0 ? [`${remedy} ${names.join(" and ")}`] : []));
-    return `; it depends on ${[...reasons].join(" and ")}; ${[...declare, remedy].join(", or ")}`;
+    if (reasons.size > 0) return `; it depends on ${[...reasons].join(" and ")}`;
   }
   const unbounded = unboundedIn(ir, terms);
-  return unbounded.length > 0 ? `; nothing is known of ${unbounded.join(", ")}; ${remedy}` : `; ${remedy}`;
-}
-
-function hasRange({ params }: KernelIR, name: string): boolean {
-  return params.some((param) => param.kind === "tensor" && param.name === name && param.range !== undefined);
+  return unbounded.length > 0 ? `; nothing is known of ${unbounded.join(", ")}` : "";
 }
 
 /** Scalar and constexpr arguments, which the caller may pass as negative numbers. */

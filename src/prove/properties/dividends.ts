@@ -65,8 +65,7 @@ function proveDivision(context: ProofContext, statement: OpStatement): ProofGap 
       unproved === positive
         ? "nothing shows that the divisor is positive"
         : "nothing shows that the dividend is not negative";
-    const remedy = unproved === positive ? "divide by another" : "add a multiple of the divisor first";
-    return { refutation, missing: `${goal}${describeUnknowns(model, remedy, [unproved], path)}` };
+    return { refutation, missing: `${goal}${describeUnknowns(model, [unproved], path)}` };
   }
   return undefined;
 }

@@ -85,7 +85,7 @@ function gapOf(context: ProofContext, pair: EpochPair): ProofGap | undefined {
   const outOfBounds = [later, earlier].find((access) => firstUnprovedBound(context.factScopes, access));
   if (outOfBounds) return { refutation: refutationOf(pair), missing: missingBounds(outOfBounds), isLemma: true };
   if (provesSameLane(context, pair)) return undefined;
-  return { refutation: refutationOf(pair), missing: missingOrder(pair) };
+  return { refutation: refutationOf(pair), missing: missingOrder(pair), remedies: [{ kind: "barrier" }] };
 }
 
 /** Proves that one lane performs both accesses, if they are of one element. */
@@ -168,5 +168,5 @@ function missingOrder({ earlier, later, loop }: EpochPair): string {
     earlier === later
       ? "in an earlier iteration"
       : `${inLineOf(earlier).trim()}${loop ? " in an earlier iteration" : ""}`;
-  return `nothing shows that an element of ${later.tensor?.name} that is accessed here and ${otherPlace} is so by one lane only; put tl.debugBarrier() between the two`;
+  return `nothing shows that an element of ${later.tensor?.name} that is accessed here and ${otherPlace} is so by one lane only`;
 }

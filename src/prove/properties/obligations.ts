@@ -1,7 +1,7 @@
 /**
  * Proof obligations: the properties that are proved of a kernel, each as a function from a model to a proof or a gap.
  */
-import type { ProofProperty } from "../../compiled/compiled-kernel.js";
+import type { ProofProperty, Remedy } from "../../compiled/compiled-kernel.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type { OpStatement, Value } from "../../ir/nodes.js";
 import type { FactScopes } from "../model/fact-scopes.js";
@@ -28,8 +28,10 @@ export interface Implication {
 export interface ProofGap {
   /** The search for a counterexample. Undefined if no test case can refute the obligation. */
   readonly refutation: RefutationQuery | undefined;
-  /** The missing fact and its remedy, as the author reads it. */
+  /** The missing fact, as the author reads it. */
   readonly missing: string;
+  /** Changes that may close the gap, beside promises about inputs. */
+  readonly remedies?: readonly Remedy[];
   /** True if another obligation is about that fact. */
   readonly isLemma?: true;
 }

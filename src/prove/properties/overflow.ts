@@ -113,8 +113,7 @@ function proveLine(context: ProofContext, line: string): ProofGap | undefined {
     if (source) return { refutation, ...openLemma(source.statement.location) };
     const { spelling, name } = statement.op;
     const opText = spelling.form === "infix" ? spelling.operator : `tl.${name}`;
-    const wider = isInt32(event) ? "int64" : "int32";
-    const reason = describeUnknowns(context.model, `cast an operand to tl.${wider} first`, values, path);
+    const reason = describeUnknowns(context.model, values, path);
     return {
       refutation,
       missing: `nothing shows that the result of ${opText} stays in ${dtype}${reason}`,

@@ -69,7 +69,7 @@ function proveNoRace(context: ProofContext, statement: OpStatement): ProofGap | 
       }
       // An out-of-bounds index on one axis accesses elements that another index addresses.
       const outOfBounds = [access, partner].find((member) => firstUnprovedBound(context.factScopes, member));
-      if (outOfBounds) return { refutation: unconstrained, missing: missingBounds(outOfBounds) };
+      if (outOfBounds) return { refutation: unconstrained, missing: missingBounds(outOfBounds), isLemma: true };
       const gap = proveDisjoint(context, access, partner);
       if (gap) return gap;
     }
@@ -216,5 +216,5 @@ function missingLanes({ model }: ProofContext, access: Access): string {
 function describeReason(model: ProofContext["model"], accesses: readonly Access[]): string {
   const index = accesses.flatMap(({ axes }) => axes.map((axis) => axis.index));
   const conditions = accesses.flatMap(({ mask, path }) => [mask, ...path]);
-  return describeUnknowns(model, "use an atomic, or let the index say which program it is", index, conditions);
+  return describeUnknowns(model, index, conditions);
 }

@@ -23,5 +23,5 @@ function missingEnd({ environment: { unknowns } }: SymbolicModel, { condition }:
     reasons.size > 0
       ? `its condition depends on ${[...reasons].join(" and ")}`
       : "no difference in its condition is shown to fall in each iteration";
-  return `nothing shows that it ends: ${reason}, and no requirement would show it; count the iterations with tl.range`;
+  return `nothing shows that it ends: ${reason}, and no requirement would show it`;
 }

@@ -4,7 +4,7 @@ import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import { refusedShapes } from "../cases/refused-shapes.js";
 import { invarianceDiagnostics } from "./invariance-text.js";
 import { proofDiagnostics } from "./proof-text.js";
-import { suggestRequires } from "./suggest-requires.js";
+import { suggestRemedies } from "./suggest-remedies.js";
 
 export function kernelDiagnostics(
   kernel: CompiledKernel,
@@ -17,7 +17,7 @@ export function kernelDiagnostics(
     ...(kernel.declaresInvariance ? invarianceDiagnostics(kernel, kernel.invariance(cache)) : []),
     ...proofDiagnostics(
       proof,
-      suggestRequires(kernel, proof),
+      suggestRemedies(kernel, proof),
       (fix, location = kernel.at) => location && kernel.fixFor?.(location, fix),
     ),
   ];

@@ -17,7 +17,7 @@ import {
   TileScriptError,
   warning,
 } from "../../diagnostics/diagnostic.js";
-import type { SuggestedRequirement } from "./suggest-requires.js";
+import type { Suggestion } from "./suggest-remedies.js";
 
 const locationKey = ({ at }: Obligation): string => `${at?.file} ${at?.line}:${at?.column}`;
 
@@ -73,12 +73,12 @@ type FixFor = (fix: SourceFix, location?: Location) => Edit | undefined;
 
 /**
  * Refuted obligations are errors, unknown ones warnings. Each cause is reported once. A line with an error gets no
- * warnings. `suggest` returns a `requires` that closes the gap, if it knows one. `fixFor` returns the edit for a fix of
+ * warnings. `suggest` returns what to do about an open obligation. `fixFor` returns the edit for a fix of
  * the kernel at a location; without a location, of its definition.
  */
 export function proofDiagnostics(
   { obligations }: Certificate,
-  suggest: (obligation: Obligation) => Suggestion = () => undefined,
+  suggest: (obligation: Obligation) => Suggestion | undefined = () => undefined,
   fixFor: FixFor = () => undefined,
 ): readonly Diagnostic[] {
   const refutedLocations = new Set(obligations.filter(({ verdict }) => verdict.kind === "refuted").map(locationKey));
@@ -95,47 +95,37 @@ export function proofDiagnostics(
     }
     // The obligation of the lemma is reported itself.
     if (verdict.kind === "unknown" && verdict.isLemma) return [];
-    const requires = suggest(obligation);
-    const remedy = remedyOf(requires, verdict);
-    const fix = fixOf(obligation, requires, fixFor);
+    const suggestion = suggest(obligation);
+    const fix = fixOf(obligation, suggestion, fixFor);
     if (verdict.kind === "unknown") {
       const cause = `${KERNEL_WIDE.has(property) ? property : locationKey(obligation)} ${verdict.missing}`;
       return refutedLocations.has(locationKey(obligation)) || !isNew(cause)
         ? []
-        : [warning(notProved(subject, verdict.missing, remedy), at, fix)];
+        : [warning(notProved(subject, verdict.missing, suggestion?.text ?? ""), at, fix)];
     }
     if (verdict.kind !== "refuted" || !isNew(verdict.mend ?? verdict.finding.message)) return [];
-    return [{ ...refutedDiagnostic(verdict, remedy, at), ...(verdict.mend === undefined && fix) }];
+    return [{ ...refutedDiagnostic(verdict, suggestion, at), ...(verdict.mend === undefined && fix) }];
   });
 }
 
-type Suggestion = SuggestedRequirement | "none" | undefined;
-
-function remedyOf(requires: Suggestion, { kind }: Obligation["verdict"]): string {
-  if (requires === "none") return kind === "unknown" ? "no requirement that was tried closes it" : "";
-  return requires === undefined ? "" : `with \`requires: ${requires.callback}\` it is proved`;
-}
-
-/** The requirement as an edit, or the mask in place of a claim. */
-function fixOf({ property, at: location }: Obligation, requires: Suggestion, fixFor: FixFor): Pick<Diagnostic, "edit"> {
-  const isRequired = typeof requires === "object";
-  if (!isRequired && property !== "bounds") return {};
-  const edit = isRequired
-    ? fixFor({ kind: "require", names: requires.names, condition: requires.condition })
-    : fixFor({ kind: "mask" }, location);
+/** The suggestion as an edit. A requirement has the location of the kernel. */
+function fixOf({ at }: Obligation, suggestion: Suggestion | undefined, fixFor: FixFor): Pick<Diagnostic, "edit"> {
+  const fix = suggestion?.fix;
+  const edit = fix && fixFor(fix, fix.kind === "require" ? undefined : at);
   return edit ? { edit } : {};
 }
 
 /** What is refuted, with a case, and the remedy: the change that mends it, the condition that does, or the finding's. */
 function refutedDiagnostic(
   { finding, mend, at: testCase }: Extract<Obligation["verdict"], { kind: "refuted" }>,
-  requires: string,
+  suggestion: Suggestion | undefined,
   at: Location | undefined,
 ): Diagnostic {
   const { code, message, remedy = "" } = finding;
   const fact = mend === undefined ? message : message.replace(`; ${remedy}`, "");
   const problem = `${fact}; a case: ${formatCounterexample(testCase)}`;
-  // The finding's own remedy stands inside the sentence.
+  // The finding's own remedy stands inside the sentence; it is the one that leaves out a claim.
+  const requires = suggestion?.fix?.kind === "require" ? suggestion.text : "";
   const details = mend === undefined && requires === "" ? { remedy: finding.remedy } : {};
   return errorDiagnostic(new Message(code, problem, mend ?? requires), finding.at ?? at, details);
 }

@@ -4,9 +4,8 @@ import { dirname, join } from "node:path";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { type Edit, TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import { kernelFileOf, type KernelFileParts, type Run } from "../../../src/diagnostics/explanations/explanation.js";
-import { invarianceDiagnostics } from "../../../src/runtime/report/invariance-text.js";
 import { outputDiagnostics } from "../../../src/runtime/report/computes-text.js";
-import { proofDiagnostics } from "../../../src/runtime/report/proof-text.js";
+import { kernelDiagnostics } from "../../../src/runtime/report/kernel-diagnostics.js";
 import { build } from "../../../src/pipeline/build.js";
 
 export interface Shown {
@@ -29,14 +28,10 @@ export async function shownBy(
     if (example === undefined || !isKernel(example)) return [];
     const compiled = await build(example);
     if (run?.op) compiled.emit({ op: run.op });
-    const proved = run?.proof
-      ? [
-          ...proofDiagnostics(compiled.proof()),
-          ...outputDiagnostics(compiled.computes()),
-          ...invarianceDiagnostics(compiled, compiled.invariance()),
-        ]
-      : [];
-    return [...compiled.warnings, ...proved, ...(run?.sizes ? findingsOf(compiled, run) : [])];
+    const said = run?.proof
+      ? [...kernelDiagnostics(compiled, compiled.proof(), undefined), ...outputDiagnostics(compiled.computes())]
+      : compiled.warnings;
+    return [...said, ...(run?.sizes ? findingsOf(compiled, run) : [])];
   } catch (error) {
     if (error instanceof TileScriptError) return error.diagnostics;
     throw error;

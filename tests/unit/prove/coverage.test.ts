@@ -96,7 +96,7 @@ describe("one store", () => {
     };
     expect(await coverage(waiting, { grid: () => [1] })).toMatchObject({
       kind: "unknown",
-      missing: expect.stringContaining("write the loop with tl.range"),
+      missing: expect.stringContaining("the number of iterations of the loop around its store is unknown"),
     });
   });
 });

@@ -4,7 +4,7 @@ import { kernel, tensor, tl } from "../../../src/index.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
-import { suggestRequires } from "../../../src/runtime/report/suggest-requires.js";
+import { suggestRemedies } from "../../../src/runtime/report/suggest-remedies.js";
 import { bitonic, butterfly, grouped, im2col, packTriangle } from "../../kernels/small-world/hard-kernels.js";
 import { sampledTests } from "../../support/sampled-tests.js";
 
@@ -28,8 +28,8 @@ async function boundsFor(exported: unknown, requires: (args: any) => readonly un
   const compiled = await withRequires(exported, requires);
   const proof = compiled.proof();
   const open = proof.obligations.find(({ property, verdict }) => property === "overflow" && verdict.kind === "unknown");
-  const suggestion = open && suggestRequires(compiled, proof)(open);
-  return typeof suggestion === "object" ? suggestion.condition : suggestion;
+  const suggestion = open && suggestRemedies(compiled, proof)(open);
+  return suggestion?.fix?.kind === "require" ? suggestion.fix.condition : suggestion?.text;
 }
 
 describe("is proved", () => {
@@ -76,7 +76,7 @@ describe("comes with the bounds that were tried", () => {
     const open = proof.obligations.find(
       ({ property, verdict }) => property === "overflow" && verdict.kind === "unknown",
     );
-    expect(open && suggestRequires(compiled, proof)(open)).not.toMatchObject({ condition: "N.le(2 ** 30)" });
+    expect(open && suggestRemedies(compiled, proof)(open)).not.toMatchObject({ fix: { condition: "N.le(2 ** 30)" } });
   });
 });
 

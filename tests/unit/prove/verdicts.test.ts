@@ -108,9 +108,10 @@ describe("what hangs on values", () => {
     expect(promises).toEqual(["ids holds what its range declares"]);
   });
 
-  test("is unknown without a range, and says what to declare", async () => {
+  test("is unknown without a range, and names it", async () => {
     const found = (await verdicts(gathering())).find(({ kind }) => kind !== "proved");
-    expect(found).toMatchObject({ kind: "unknown", missing: expect.stringContaining("declare the range of ids") });
+    const remedy = { kind: "declare", param: "ids", option: { range: [0, "N"] } };
+    expect(found).toMatchObject({ kind: "unknown", remedies: expect.arrayContaining([remedy]) });
   });
 
   test("is refuted within a range that is too wide", async () => {
@@ -166,7 +167,8 @@ describe("addresses by hand", () => {
     );
     expect((await verdicts(raw))[0]).toEqual({
       kind: "unknown",
-      missing: "p is a pointer without a declared extent; declare its numel",
+      missing: "p is a pointer without a declared extent",
+      remedies: [{ kind: "declare", param: "p", option: { numel: "N" } }],
     });
   });
 });

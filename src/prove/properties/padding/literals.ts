@@ -20,13 +20,13 @@ export function isTruthType(type: Type): boolean {
 }
 
 /** The class of a literal of a dtype: the ends of an integer dtype are its lowest and highest number. */
-export function classifyLiteral(value: number | bigint | boolean | string, type: Type): NumberClasses {
-  const numeric = typeof value === "string" ? NaN : Number(value);
-  if (type.kind !== "tile" || isFloatType(type)) return classify(numeric);
-  const [dtype, ...others] = members(type.dtype);
-  if (!dtype || others.length > 0 || dtype === "int1") return classify(numeric);
+export const classifyLiteral = (value: number | bigint | boolean | string, type: Type): NumberClasses =>
+  classify(typeof value === "string" ? NaN : Number(value), ...endsOf(type));
+
+/** The lowest and the highest number of a type; the infinities for floats, and where the dtype is not known. */
+export function endsOf(type: Type): readonly [number, number] {
+  const [dtype, ...others] = type.kind === "tile" && !isFloatType(type) ? members(type.dtype) : [];
+  if (!dtype || others.length > 0 || dtype === "int1") return [-Infinity, Infinity];
   const { bits } = dtypeTable[dtype];
-  return isUnsigned(dtype)
-    ? classify(numeric, 0, 2 ** bits - 1)
-    : classify(numeric, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1);
+  return isUnsigned(dtype) ? [0, 2 ** bits - 1] : [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1];
 }

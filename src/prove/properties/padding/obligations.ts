@@ -3,7 +3,7 @@
  * lanes. Poison must not be stored and must not decide an access.
  */
 import type { FindingCode } from "../../../diagnostics/catalog/index.js";
-import { type OpStatement, Value } from "../../../ir/nodes.js";
+import type { OpStatement } from "../../../ir/nodes.js";
 import { typeOfArgument } from "../../../ir/typed.js";
 import {
   type NumberClasses,
@@ -25,7 +25,7 @@ import type { SymbolicModel } from "../../model/model.js";
 import type { ObligationGenerator, ProofObligation, ProofGap } from "../obligations.js";
 import { foldRuleOf } from "./folds.js";
 import { type PaddingLeak, PaddingAnalysis } from "./analysis.js";
-import { isFloatType } from "./literals.js";
+import { classifyLiteral, endsOf } from "./literals.js";
 import { describeAccess } from "../describe.js";
 
 const POISON_FINDINGS: readonly FindingCode[] = ["uninitialized"];
@@ -79,41 +79,29 @@ function gapOf({ statement, classes: holds, facts, variables }: PaddingLeak): Pr
     const question = { goal: FALSE, facts, variables, locations: [statement.location], findingCodes: POISON_FINDINGS };
     return {
       refutation: question,
-      missing: "a lane that no load gave a value may be on; give the load other, or mask this access",
+      missing: "a lane that no load gave a value may be on",
+      remedies: [{ kind: "other", value: 0 }],
     };
   }
   const neutral = neutralElementOf(statement);
-  const remedy = neutral === undefined ? UNKNOWN_REMEDY : remedyOf(statement, neutral);
-  const effect =
-    neutral === undefined ? `and nothing shows that tl.${statement.op.name} ignores them` : "which changes the result";
-  const missing = `masked lanes hold ${formatClasses(holds)} here, ${effect}; ${remedy}`;
-  return { refutation: undefined, missing };
+  const op = `tl.${statement.op.name}`;
+  const effect = neutral === undefined ? `and nothing shows that ${op} ignores them` : `where ${op} needs ${neutral}`;
+  const missing = `masked lanes hold ${formatClasses(holds)} here, ${effect}`;
+  // A fold of exponentials gets the neutral 0 from -Infinity.
+  const others = neutral === undefined ? [] : new Set([neutral, -Infinity]);
+  return { refutation: undefined, missing, remedies: [...others].map((value) => ({ kind: "other", value })) };
 }
 
-/** The `other` of a load helps where its lanes reach the fold as they are, or where exp makes the neutral 0 of it. */
-function remedyOf({ op, operands: [operand] }: OpStatement, neutral: string): string {
-  const source = operand instanceof Value ? operand.definingOp?.name : undefined;
-  const isExponential = source === "exp" || source === "exp2";
-  const other = isExponential && neutral === "0" ? "-Infinity" : neutral;
-  const load = source === "load" || other !== neutral ? `give the load other: ${other}, ` : "";
-  return `${load}pass tl.where(mask, x, ${neutral}) to tl.${op.name}, or say with tl.trusted why it is right`;
-}
-
-const UNKNOWN_REMEDY = "let the loads that it rests on cover whole tiles, or say with tl.trusted why it is right";
-
-/** The neutral element of a fold, as text for the author. Undefined if the fold has none. */
-function neutralElementOf(statement: OpStatement): string | undefined {
+/** The neutral element of a fold. Undefined if the fold has none. */
+function neutralElementOf(statement: OpStatement): number | undefined {
   const [operand] = statement.operands;
   if (operand === undefined) return undefined;
   const type = typeOfArgument(operand);
   const classes = classesIn(genericClasses(type) | NEGATIVE | POSITIVE);
   const { isNeutral } = foldRuleOf(statement);
-  const neutral = [ZERO, ONE, LOWEST, HIGHEST].find((candidate) =>
-    classes.every((active) => isNeutral(candidate, active)),
+  return [0, 1, ...endsOf(type)].find((candidate) =>
+    classes.every((active) => isNeutral(classifyLiteral(candidate, type), active)),
   );
-  if (neutral === undefined) return undefined;
-  if (isFloatType(type) || neutral === ZERO || neutral === ONE) return CLASS_TEXT.get(neutral);
-  return `the ${neutral === LOWEST ? "lowest" : "highest"} integer`;
 }
 
 const CLASS_TEXT: ReadonlyMap<NumberClasses, string> = new Map([

@@ -1,19 +1,19 @@
-/**
- * Suggests launch conditions for gaps of a proof: with the condition in `requires`, the same rules prove the
- * obligation.
- */
+/** Suggests changes that close gaps of a proof: with each of them, the kernel was proved again. */
 import type {
   Certificate,
   CompiledKernel,
   HostExpression,
   Obligation,
   ProofProperty,
+  Remedy,
 } from "../../compiled/compiled-kernel.js";
+import { triedRemedy } from "../../diagnostics/catalog/proof-codes.js";
+import type { SourceFix } from "../../diagnostics/diagnostic.js";
 import { callbackText, hostValue } from "../../import/host-text.js";
 import { declaredShapes } from "../cases/shapes.js";
 import { acceptedCase } from "../cases/valid-cases.js";
 
-/** The maximum number of conditions to try per kernel. Each one needs a proof. */
+/** The maximum number of remedies to try per kernel. Each one needs a proof. */
 const MAX_TRIES = 12;
 
 /** The bounds on sizes and numbers that are tried so that int32 arithmetic stays exact, as powers of two. */
@@ -26,36 +26,43 @@ const keyOf = (obligation: Obligation): string => {
   return `${gapKeyOf(obligation)} ${location?.file}:${location?.line}:${location?.column}`;
 };
 
-/** A condition for `requires`. */
-export interface SuggestedRequirement {
-  /** `({ N, BLOCK }) => [N.mod(BLOCK).eq(0)]` */
-  readonly callback: string;
-  /** The names that the condition uses, and the condition without them. */
-  readonly names: readonly string[];
-  readonly condition: string;
+/** What is said to do about an open obligation, and the edit for it. */
+export interface Suggestion {
+  /** True for a remedy: with it the kernel was proved. */
+  readonly closes: boolean;
+  readonly text: string;
+  readonly fix?: SourceFix;
 }
 
-/**
- * Returns a function from an obligation to the `requires` with which the whole kernel was proved again. `none` means
- * that those that were tried do not close it, undefined that there was none to try.
- */
-export function suggestRequires(
+/** Returns a function from an open obligation to the remedy with which the whole kernel was proved again, if one was. */
+export function suggestRemedies(
   kernel: CompiledKernel,
   certificate: Certificate,
-): (obligation: Obligation) => SuggestedRequirement | "none" | undefined {
-  const search = new RequirementSearch(kernel, certificate);
+): (obligation: Obligation) => Suggestion {
+  const search = new RemedySearch(kernel, certificate);
   search.run();
-  return (obligation) =>
-    search.suggestions.get(keyOf(obligation)) ?? (search.triedFor.has(obligation.property) ? "none" : undefined);
+  return (obligation) => search.suggestions.get(keyOf(obligation)) ?? notClosed(search.triedFor, obligation);
 }
 
-/** True for an obligation that some condition may close, and that no other obligation keeps open. */
+const closing = (text: string, fix?: SourceFix): Suggestion => ({ closes: true, text, ...(fix && { fix }) });
+
+const notClosed = (tried: ReadonlySet<ProofProperty>, { property }: Obligation): Suggestion => ({
+  closes: false,
+  text: triedRemedy[tried.has(property) ? "none" : "untried"](MAY_BE_TRUSTED.has(property)),
+});
+
+const MAY_BE_TRUSTED: ReadonlySet<ProofProperty> = new Set<ProofProperty>(["coverage", "race", "order", "padding"]);
+
+const unprovedIn = ({ obligations }: Certificate): ReadonlySet<string> =>
+  new Set(obligations.filter(({ verdict: { kind } }) => kind !== "proved" && kind !== "waived").map(keyOf));
+
+/** True for an obligation that some remedy may close, and that no other obligation keeps open. */
 const isOpen = ({ verdict }: Obligation): boolean =>
   verdict.kind === "refuted" || (verdict.kind === "unknown" && verdict.isLemma !== true);
 
-class RequirementSearch {
-  readonly suggestions = new Map<string, SuggestedRequirement>();
-  /** The properties for which a condition was tried. */
+class RemedySearch {
+  readonly suggestions = new Map<string, Suggestion>();
+  /** The properties for which a remedy was tried. */
   readonly triedFor = new Set<ProofProperty>();
   readonly #tried = new Set<string>();
   readonly #proofs = new Map<string, Certificate | undefined>();
@@ -75,9 +82,24 @@ class RequirementSearch {
         if (!this.#mayTry([condition], gap.property)) continue;
         // A proof in one config is cheaper than all of them.
         const remaining = this.kernel.suggestPreconditions?.([condition]);
-        if (remaining?.every((each) => gapKeyOf(each) !== key)) this.#keep([condition], suggestionOf(condition));
+        if (remaining?.every((each) => gapKeyOf(each) !== key))
+          this.#keep(this.#proofWith([condition]), requirement(condition));
       }
     if (this.#open().some(({ property }) => property === "overflow")) this.#boundNumbers();
+    for (const obligation of this.#open())
+      for (const remedy of remediesOf(obligation)) {
+        if (this.suggestions.has(keyOf(obligation))) break;
+        this.#try(remedy, obligation);
+      }
+  }
+
+  /** Tries a declaration, or a change at the obligation's location. */
+  #try(remedy: Remedy, { property, at: location }: Obligation): void {
+    const key = JSON.stringify([remedy, remedy.kind === "declare" ? undefined : location]);
+    if (this.#tried.has(key) || this.#tried.size >= MAX_TRIES) return;
+    this.#tried.add(key);
+    this.triedFor.add(property);
+    this.#keep(this.kernel.proofWith?.(remedy, location), describe(remedy));
   }
 
   #open(): readonly Obligation[] {
@@ -99,13 +121,9 @@ class RequirementSearch {
         const fewer = names.filter((each) => each !== name);
         if (fewer.length > 0 && this.#closesOverflow(fewer, exponent)) names = fewer;
       }
-      const conditions = names.map((name) => `${name}.le(2 ** ${exponent})`);
-      const condition = conditions.join(", ");
-      this.#keep(boundsOf(names, exponent), {
-        callback: `({ ${names.join(", ")} }) => [${condition}]`,
-        names,
-        condition,
-      });
+      const condition = names.map((name) => `${name}.le(2 ** ${exponent})`).join(", ");
+      const callback = `({ ${names.join(", ")} }) => [${condition}]`;
+      this.#keep(this.#proofWith(boundsOf(names, exponent)), required(callback, names, condition));
       return;
     }
   }
@@ -119,7 +137,7 @@ class RequirementSearch {
 
   #proofWith(conditions: readonly HostExpression[]): Certificate | undefined {
     const key = JSON.stringify(conditions);
-    if (!this.#proofs.has(key)) this.#proofs.set(key, this.kernel.proofWith?.(conditions));
+    if (!this.#proofs.has(key)) this.#proofs.set(key, this.kernel.proofWith?.({ kind: "require", conditions }));
     return this.#proofs.get(key);
   }
 
@@ -134,19 +152,53 @@ class RequirementSearch {
     return true;
   }
 
-  /** Keeps conditions for what they close, if each config still has a launch. */
-  #keep(conditions: readonly HostExpression[], suggestion: SuggestedRequirement): void {
-    const proof = this.#proofWith(conditions);
+  /** Keeps a suggestion for what it closes, if it opens nothing and each config still has a launch. */
+  #keep(proof: Certificate | undefined, suggestion: Suggestion): void {
     if (!proof || proof.launches.length < this.certificate.launches.length) return;
-    const remaining = new Set(proof.obligations.filter(isOpen).map(keyOf));
+    const [before, remaining] = [unprovedIn(this.certificate), unprovedIn(proof)];
+    if ([...remaining].some((key) => !before.has(key))) return;
     for (const each of this.#open()) if (!remaining.has(keyOf(each))) this.suggestions.set(keyOf(each), suggestion);
+  }
+}
+
+/** What the proof names. A wrong claim about an index may be left out, too. */
+function remediesOf({ property, verdict }: Obligation): readonly Remedy[] {
+  if (verdict.kind === "unknown") return verdict.remedies ?? [];
+  return property === "bounds" ? [{ kind: "mask" }] : [];
+}
+
+function describe(remedy: Remedy): Suggestion {
+  switch (remedy.kind) {
+    case "declare":
+      return closing(triedRemedy.declare(remedy.param, optionText(remedy.option)));
+    case "mask":
+      return closing(triedRemedy.mask(), { kind: "mask" });
+    case "other":
+      return closing(triedRemedy.other(remedy.value));
+    case "barrier":
+      return closing(triedRemedy.barrier());
+    case "omit":
+      return closing(triedRemedy.omit());
+    default:
+      return remedy satisfies never;
   }
 }
 
 const boundsOf = (names: readonly string[], exponent: number): readonly HostExpression[] =>
   names.map((name) => ({ op: "le", of: [{ param: name }, { value: 2 ** exponent }] }));
 
-function suggestionOf(tree: HostExpression): SuggestedRequirement {
+/** `range: [0, "N"]` */
+function optionText(option: Extract<Remedy, { kind: "declare" }>["option"]): string {
+  if (!("range" in option))
+    return Object.entries(option).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)[0] ?? "";
+  const [from, end] = option.range;
+  return `range: [${from}, ${typeof end === "string" ? JSON.stringify(end) : `2 ** ${Math.log2(end)}`}]`;
+}
+
+const required = (callback: string, names: readonly string[], condition: string): Suggestion =>
+  closing(triedRemedy.require(callback), { kind: "require", names, condition });
+
+function requirement(tree: HostExpression): Suggestion {
   const names = new Set<string>();
   let condition = "";
   const callback = callbackText(
@@ -160,7 +212,7 @@ function suggestionOf(tree: HostExpression): SuggestedRequirement {
       return `[${text}]`;
     },
   )!;
-  return { callback, names: [...names], condition };
+  return required(callback, [...names], condition);
 }
 
 /**

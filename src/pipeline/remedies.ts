@@ -1,0 +1,170 @@
+/** Tries remedies for gaps of a kernel's proof: what is open with more preconditions, or with another change. */
+import { preconditions } from "../analysis/preconditions.js";
+import type {
+  Certificate,
+  HostExpression,
+  MissingPrecondition,
+  Remedy,
+  Requirements,
+} from "../compiled/compiled-kernel.js";
+import { formatLocation, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
+import { KernelDefinition } from "../dsl/definition.js";
+import * as tl from "../dsl/tl.js";
+import { trace } from "../dsl/trace.js";
+import {
+  type Argument,
+  isList,
+  isLiteral,
+  type KernelIR,
+  type OpStatement,
+  type Statement,
+  type Value,
+} from "../ir/nodes.js";
+import type { SourceIndex } from "../ir/source-index.js";
+import { argumentsOf, definitions, valuesIn, walk } from "../ir/walk.js";
+import { debugBarrier } from "../ops/debug.js";
+import { opOf } from "../ops/define.js";
+import { inferPreconditions } from "../prove/infer-preconditions.js";
+import { changeOps, viewsAt } from "../prove/mends.js";
+import { cachedProof } from "./proof.js";
+import { lower } from "./trace-and-check.js";
+
+type Meta = Readonly<Record<string, unknown>>;
+type Operation = (...operands: readonly unknown[]) => unknown;
+
+/** The gaps with additional conditions. Undefined if they are invalid as `requires`. */
+export const obligationsWithPreconditions = (
+  definition: KernelDefinition,
+  source: SourceIndex | undefined,
+  conditions: readonly HostExpression[],
+): readonly MissingPrecondition[] | undefined =>
+  attempt(() => {
+    const ir = trace(withRequirements(definition, conditions), source);
+    return inferPreconditions(ir, preconditions(lower(ir)));
+  });
+
+/** The certificate with a remedy for what is open at a location. Undefined if the kernel cannot have it. */
+export const certificateWith = (
+  definition: KernelDefinition,
+  source: SourceIndex | undefined,
+  remedy: Remedy | Requirements,
+  at: Location | undefined,
+): Certificate | undefined =>
+  attempt(() => {
+    const ir = changedBody(trace(changedSpec(definition, remedy), source), remedy, at);
+    return ir && cachedProof(undefined, ir, lower(ir));
+  });
+
+/**
+ * Undefined if the build rejects the change. The kernel was checked already. The caller is responsible for further
+ * effects of a requirement, such as autotuner keys.
+ */
+function attempt<T>(change: () => T): T | undefined {
+  try {
+    return change();
+  } catch (error) {
+    if (!(error instanceof TileScriptError)) throw error;
+    return undefined;
+  }
+}
+
+/** The kernel with the spec of a remedy. */
+function changedSpec(definition: KernelDefinition, remedy: Remedy | Requirements): KernelDefinition {
+  const { name, spec, body, at } = definition;
+  if (remedy.kind === "require") return withRequirements(definition, remedy.conditions);
+  if (remedy.kind !== "declare") return definition;
+  const { param, option } = remedy;
+  const description = spec.params[param];
+  const declared =
+    description?.kind === "tensor"
+      ? { ...description, options: { ...description.options, ...option } }
+      : { ...description, ...option };
+  return new KernelDefinition(name, { ...spec, params: { ...spec.params, [param]: declared } as never }, body, at);
+}
+
+function withRequirements(definition: KernelDefinition, conditions: readonly HostExpression[]): KernelDefinition {
+  const { name, spec, body, at } = definition;
+  const requires = (meta: Meta): readonly unknown[] => [
+    ...([spec.requires?.(meta as never) ?? []].flat() as readonly unknown[]),
+    ...conditions.map((each) => traceExpression(each, meta)),
+  ];
+  return new KernelDefinition(name, { ...spec, requires }, body, at);
+}
+
+/** Traces the expression as if the author had written it, such as `N.mod(B).eq(0)`. */
+function traceExpression(expression: HostExpression, meta: Meta): unknown {
+  if ("value" in expression) return expression.value;
+  if ("param" in expression) return meta[expression.param];
+  return (tl as unknown as Readonly<Record<string, Operation>>)[expression.op]!(
+    ...expression.of.map((each) => traceExpression(each, meta)),
+  );
+}
+
+/** The kernel with a change at a location. Undefined if nothing there can be changed so. */
+function changedBody(ir: KernelIR, remedy: Remedy | Requirements, at: Location | undefined): KernelIR | undefined {
+  const isThere = ({ location }: OpStatement) =>
+    at !== undefined && location !== undefined && formatLocation(location) === formatLocation(at);
+  const changed = (change: (statement: OpStatement) => readonly Statement[]): KernelIR => ({
+    ...ir,
+    body: changeOps(ir.body, change),
+  });
+  switch (remedy.kind) {
+    case "require":
+    case "declare":
+      return ir;
+    case "omit":
+      return changed((each) => (isThere(each) ? [] : [each]));
+    case "barrier": {
+      const barrier = { kind: "op", op: opOf(debugBarrier), operands: [], options: {}, results: [] } as const;
+      return changed((each) => (isThere(each) ? [{ ...barrier, location: at }, each] : [each]));
+    }
+    case "mask": {
+      const claims = new Set(viewsAt(ir, [{ at }]).flatMap(claimedIndices));
+      return claims.size === 0 ? undefined : changed((each) => [withoutClaims(each, claims)]);
+    }
+    case "other": {
+      const loads = loadsBehind(ir, isThere);
+      const other: Argument = { kind: "literal", value: remedy.value };
+      return changed((each) => [loads.has(each) ? { ...each, options: { ...each.options, other } } : each]);
+    }
+    default:
+      return remedy satisfies never;
+  }
+}
+
+/** The indices of a view that the author passed to `tl.inBounds`. */
+function claimedIndices({ operands: [, indices], options: { claimed } }: OpStatement): readonly Argument[] {
+  if (!isList(indices) || !isList(claimed)) return [];
+  return indices.filter((_, i) => isTrue(claimed[i]));
+}
+
+const isTrue = (argument: Argument | undefined): boolean => isLiteral(argument) && argument.value === true;
+
+/** A view without these claims about its indices. */
+function withoutClaims(view: OpStatement, claims: ReadonlySet<Argument>): OpStatement {
+  const [, indices] = view.operands;
+  const { claimed } = view.options;
+  if (!isList(indices) || !isList(claimed)) return view;
+  const remaining = indices.map((index, i): Argument => ({
+    kind: "literal",
+    value: isTrue(claimed[i]) && !claims.has(index),
+  }));
+  return { ...view, options: { ...view.options, claimed: remaining } };
+}
+
+/** The loads that an op depends on, but through no fold and no other load. */
+function loadsBehind({ body }: KernelIR, isThere: (statement: OpStatement) => boolean): ReadonlySet<Statement> {
+  const statements = definitions(body);
+  const found = new Set<Statement>();
+  const visit = (value: Value): void => {
+    const statement = statements.get(value);
+    if (statement?.kind !== "op" || found.has(statement)) return;
+    const { op } = statement;
+    if (op.effect === "read" && "other" in op.options) found.add(statement);
+    else if (!op.proof.foldSemantics) argumentsOf(statement).flatMap(valuesIn).forEach(visit);
+  };
+  walk(body, (statement) => {
+    if (statement.kind === "op" && isThere(statement)) argumentsOf(statement).flatMap(valuesIn).forEach(visit);
+  });
+  return found;
+}

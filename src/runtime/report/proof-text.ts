@@ -69,6 +69,13 @@ export function checkNotRefuted(proof: Certificate): void {
 /** Properties whose gaps in several lines usually have one cause. */
 const KERNEL_WIDE: ReadonlySet<ProofProperty> = new Set<ProofProperty>(["dividend", "overflow"]);
 
+/** An open loop is part of the summary. What rests on a lemma is not reported, because the lemma is. */
+const isReported = ({ property, verdict }: Obligation): boolean =>
+  property !== "termination" &&
+  verdict.kind !== "proved" &&
+  verdict.kind !== "waived" &&
+  !(verdict.kind === "unknown" && verdict.isLemma);
+
 type FixFor = (fix: SourceFix, location?: Location) => Edit | undefined;
 
 /**
@@ -84,17 +91,13 @@ export function proofDiagnostics(
   const refutedLocations = new Set(obligations.filter(({ verdict }) => verdict.kind === "refuted").map(locationKey));
   const causes = new Set<string>();
   const isNew = (cause: string): boolean => causes.size < causes.add(cause).size;
-  const reported = obligations.filter(({ property }) => property !== "termination");
-  return reported.flatMap((obligation): Diagnostic[] => {
+  return obligations.filter(isReported).flatMap((obligation): Diagnostic[] => {
     const { property, of: subject, at, verdict } = obligation;
-    if (verdict.kind === "proved" || verdict.kind === "waived") return [];
     if (property === "launch") {
       const message = launchDiagnostic(obligation);
       // One condition excludes all accesses of its line.
       return message && (verdict.kind !== "unreached" || isNew(`unreached ${at?.file} ${at?.line}`)) ? [message] : [];
     }
-    // The obligation of the lemma is reported itself.
-    if (verdict.kind === "unknown" && verdict.isLemma) return [];
     const suggestion = suggest(obligation);
     const fix = fixOf(obligation, suggestion, fixFor);
     if (verdict.kind === "unknown") {

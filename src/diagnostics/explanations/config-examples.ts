@@ -3,7 +3,9 @@ import type { Explanation } from "./explanation.js";
 
 const configs = (list: string, extra = "") => `autotune: { key: ["N"], configs: [${list}]${extra} },`;
 const TWO = "{ BLOCK: 16 }, { BLOCK: 32 }";
-const LATER = (size: string) => ({ body: `const j = tl.arange(0, ${size});\ntl.store(y.at(j), tl.load(x.at(j)));` });
+const LATER = (size: string) => ({
+  body: `const j = tl.programId(0).mul(BLOCK).add(tl.arange(0, ${size}));\ntl.store(y.at(j), tl.load(x.at(j)));`,
+});
 
 export const configurations = {
   "autotune-key": {
@@ -116,8 +118,8 @@ export const host = {
   "grid-axes": {
     meaning: "A grid has one to three axes, each with a number of programs.",
     message: "grid: has 4 axes; give one, two or three",
-    failing: { grid: "() => [1, 2, 3, 4]" },
-    passing: { grid: "() => [1, 2, 3]" },
+    failing: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK), 1, 1, 1]" },
+    passing: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK), 1, 1]" },
   },
   "heuristic-target": {
     meaning: "Heuristics compute constexpr params that are integers or flags.",

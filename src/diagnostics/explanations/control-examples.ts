@@ -8,6 +8,7 @@ const sumBesideProduct = (rest: string): KernelFileParts => ({
   params: `a: tensor(tl.float16, ["M", "K"]), sums: tensor.out(tl.float32, ["M"]), c: tensor.out(tl.float32, ["M", "M"]), BLOCK: constexpr()`,
   grid: "() => [1]",
   config: "config: { BLOCK: 64 },",
+  spec: "requires: ({ M, BLOCK }) => [BLOCK.ge(M)],",
   names: "a, sums, c, K, BLOCK",
   body: `const lanes = tl.arange(0, BLOCK);
 const [sum, acc] = [tl.mut(tl.zeros([BLOCK], tl.float32)), tl.mut(tl.zeros([BLOCK, BLOCK], tl.float32))];
@@ -49,8 +50,8 @@ tl.store(y.at(i), sum.value);`,
   "traced-condition": {
     meaning: "Every handle is truthy, so JavaScript's `if`, `?:` and loops do not test the traced value.",
     message: "`if` on a traced value is always taken; use tl.when(condition, () => …)",
-    failing: { body: `if (tl.programId(0).eq(0)) {\n  ${STORE}\n}` },
-    passing: { body: `tl.when(tl.programId(0).eq(0), () => {\n  ${STORE}\n});` },
+    failing: { body: `if (N.gt(0)) {\n  ${STORE}\n}` },
+    passing: { body: `tl.when(N.gt(0), () => {\n  ${STORE}\n});` },
   },
   "unread-source": {
     meaning:
@@ -128,13 +129,14 @@ tl.store(y.at(i), sum.value);`,
 arm(0);
 ${STORE}`,
     },
-    passing: { body: `tl.when(tl.programId(0).lt(100), () => {\n  ${STORE}\n});` },
+    passing: { body: `tl.when(tl.programId(0).ge(0), () => {\n  ${STORE}\n});` },
   },
   "early-exit": {
     meaning: "Tracing runs a loop's body once, so JavaScript cannot leave it in a single iteration.",
     message:
       "`break` leaves a traced loop while the kernel is traced; use tl.whileLoop(() => condition, () => …), or tl.when(condition, () => …) around the work",
     failing: {
+      grid: "() => [1]",
       body: `for (const k of tl.range(0, N, BLOCK)) {
   const j = k.add(tl.arange(0, BLOCK));
   tl.store(y.at(j), tl.load(x.at(j)));
@@ -142,7 +144,8 @@ ${STORE}`,
 }`,
     },
     passing: {
-      body: `for (const k of tl.range(0, BLOCK, BLOCK)) {
+      grid: "() => [1]",
+      body: `for (const k of tl.range(0, N, BLOCK)) {
   const j = k.add(tl.arange(0, BLOCK));
   tl.store(y.at(j), tl.load(x.at(j)));
 }`,
@@ -188,19 +191,17 @@ tl.store(y.at(i), plus(v, v));`,
     meaning:
       "The bounds and the step of a loop are integers. For `tl.staticRange`, Triton must know them at compile time.",
     message: "staticRange: bounds are constexprs or numbers; use tl.range for a run-time one",
-    failing: { body: "for (const k of tl.staticRange(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
-    passing: { body: "for (const k of tl.range(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
+    failing: { grid: "() => [1]", body: "for (const k of tl.staticRange(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
+    passing: { grid: "() => [1]", body: "for (const k of tl.range(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
   },
   "endless-loop": {
     meaning: "A loop never ends in this test case, because its step is 0 or its condition stays true.",
     message: "this loop has a step of 0 in this case, so it never ends; give a step that is never 0",
     failing: {
-      grid: "() => [1]",
-      body: "for (const k of tl.range(0, N, N.floorDiv(100))) tl.store(y.at(k), tl.load(x.at(k)));",
+      body: "for (const k of tl.range(0, N, N.floorDiv(100))) tl.store(y.at(i), tl.load(x.at(i)).mul(k));",
     },
     passing: {
-      grid: "() => [1]",
-      body: "for (const k of tl.range(0, N, tl.maximum(N.floorDiv(100), 1))) tl.store(y.at(k), tl.load(x.at(k)));",
+      body: "for (const k of tl.range(0, N, tl.maximum(N.floorDiv(100), 1))) tl.store(y.at(i), tl.load(x.at(i)).mul(k));",
     },
     run: { sizes: { N: 40 } },
   },
@@ -322,14 +323,14 @@ tl.store(y.at(i), last.value);`,
     meaning:
       "The kernel computes a value that it does not use. This is a warning. For a boolean, it is an error if JavaScript may have tested the boolean, because JavaScript treats every traced value as true. In the example, a class field tests it. Bun and web pages cannot detect such a test, so every unused boolean is an error there.",
     message:
-      "eq: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it",
+      "gt: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it",
     failing: {
       body: `const here = new (class {
-  first = tl.programId(0).eq(0);
+  first = N.gt(0);
 })();
 if (here.first) ${STORE}`,
     },
-    passing: { body: `tl.when(tl.programId(0).eq(0), () => {\n  ${STORE}\n});` },
+    passing: { body: `tl.when(N.gt(0), () => {\n  ${STORE}\n});` },
   },
   "state-type": {
     meaning: "A `tl.mut` keeps its initial dtype and shape.",
@@ -349,13 +350,13 @@ tl.store(y.at(i), tl.broadcastTo(sum.value, [BLOCK]));`,
     meaning: "A statement after `tl.exit` in the same arm never runs.",
     message: "this comes after tl.exit() and never runs; move it before, or in another arm",
     failing: {
-      body: `tl.when(tl.programId(0).eq(0), () => {
+      body: `tl.when(N.gt(0), () => {
   tl.exit();
   tl.store(y.at(i), tl.load(x.at(i)));
 });`,
     },
     passing: {
-      body: `tl.when(tl.programId(0).eq(0), () => {
+      body: `tl.when(N.gt(0), () => {
   tl.store(y.at(i), tl.load(x.at(i)));
   tl.exit();
 });`,

@@ -2,9 +2,9 @@
 import type { Explanation } from "./explanation.js";
 
 const run = { sizes: { N: 40 } };
-const INDEX = `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`;
+const CONTIGUOUS = `x: tensor(tl.float32, ["N"], { contiguous: true }), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`;
 const INTEGERS = `x: tensor(tl.int32, ["N"]), y: tensor.out(tl.int32, ["N"]), BLOCK: constexpr()`;
-const PLACES = `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.int32, [3]), BLOCK: constexpr()`;
+const PLACES = `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.int32, [1]), BLOCK: constexpr()`;
 const ROUNDED = `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.int8, ["N"]), BLOCK: constexpr()`;
 const SUM = `x: tensor(tl.float32, ["N"]), y: tensor.inout(tl.float32, [1]), BLOCK: constexpr()`;
 
@@ -66,13 +66,17 @@ export const findings = {
     meaning:
       "A NaN is neither greater nor less than a number. If a NaN is among the elements, the result of `tl.argmax` and similar ops depends on the order of comparisons, and therefore on the device.",
     message:
-      "tl.argmax compares a NaN, so its result depends on the order of the comparisons and differs from device to device; replace NaN first: tl.where(x.eq(x), x, -Infinity); line 13 uses it (and 2 more like it)",
+      "tl.argmax compares a NaN, so its result depends on the order of the comparisons and differs from device to device; replace NaN first: tl.where(x.eq(x), x, -Infinity); line 14 uses it",
     failing: {
       params: PLACES,
+      grid: "() => [1]",
+      spec: "requires: ({ N, BLOCK }) => [N.ge(BLOCK)],",
       body: "const v = tl.load(x.at(i));\ntl.store(y.at(tl.programId(0)), tl.argmax(tl.sqrt(v), 0));",
     },
     passing: {
       params: PLACES,
+      grid: "() => [1]",
+      spec: "requires: ({ N, BLOCK }) => [N.ge(BLOCK)],",
       body: "const v = tl.sqrt(tl.load(x.at(i)));\ntl.store(y.at(tl.programId(0)), tl.argmax(tl.where(v.eq(v), v, -Infinity), 0));",
     },
     run,
@@ -131,8 +135,14 @@ export const findings = {
       "Integer division of a negative number truncates in Triton and rounds down in Python, and an address depends on it.",
     message:
       "-39 % 40 is -39 in Triton, which truncates toward zero as C does, and 1 in Python; an address or a mask depends on it: keep the dividend from being negative, by adding a multiple of the divisor first (and 2 more like it)",
-    failing: { body: "tl.store(y.at(i), tl.load(x.at(i.sub(N).mod(N))));" },
-    passing: { body: "tl.store(y.at(i), tl.load(x.at(i.add(N).mod(N))));" },
+    failing: {
+      spec: "requires: ({ N }) => [N.le(2 ** 28)],",
+      body: "tl.store(y.at(i), tl.load(x.at(i.sub(N).mod(N))));",
+    },
+    passing: {
+      spec: "requires: ({ N }) => [N.le(2 ** 28)],",
+      body: "tl.store(y.at(i), tl.load(x.at(i.add(N).mod(N))));",
+    },
     run,
   },
   "never-written": {
@@ -155,8 +165,8 @@ export const findings = {
     meaning: "A lane accesses an element outside the tensor. Pointers are not masked automatically.",
     message:
       "element 40 of x is read, but shape [40] and strides [1] have no such element; mask this lane (and 7 more like it)",
-    failing: { params: INDEX, body: "tl.store(y.at(i), tl.load(x.ptr.add(i)));" },
-    passing: { params: INDEX, body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(N), other: 0 }));" },
+    failing: { params: CONTIGUOUS, body: "tl.store(y.at(i), tl.load(x.ptr.add(i)));" },
+    passing: { params: CONTIGUOUS, body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(N), other: 0 }));" },
     run,
   },
   overflow: {
@@ -198,19 +208,29 @@ export const findings = {
     meaning:
       "A result or an address depends on an undefined value: a masked load without `other`, or memory that no program has written.",
     message:
-      "y[20] gets the value of a lane without a defined value; load it with other, or mask this store; the load in line 12 left it unset (and 19 more like it)",
-    failing: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20) }));" },
-    passing: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20), other: 0 }));" },
+      "y[20] gets the value of a lane without a defined value; load it with other, or mask this store; the load in line 13 left it unset (and 19 more like it)",
+    failing: {
+      params: CONTIGUOUS,
+      spec: "requires: ({ N }) => [N.ge(20)],",
+      body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20) }));",
+    },
+    passing: {
+      params: CONTIGUOUS,
+      spec: "requires: ({ N }) => [N.ge(20)],",
+      body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20), other: 0 }));",
+    },
     run,
   },
   "unordered-lanes": {
     meaning:
       "A lane loads or overwrites an element that another lane of the same program accessed before. Triton distributes lanes among threads, and only a barrier synchronizes them.",
     message:
-      "y[1] is read here and was written before by lane (1) of a [16] tile of the same program: put tl.debugBarrier() between the two; on a GPU nothing else makes their threads wait for each other (and 39 more like it)",
-    failing: { body: "tl.store(y.at(i), tl.load(x.at(i)));\ntl.store(y.at(i), tl.load(y.at(i.xor(1))));" },
+      "y[15] is read here and was written before by lane (15) of a [16] tile of the same program: put tl.debugBarrier() between the two; on a GPU nothing else makes their threads wait for each other (and 39 more like it)",
+    failing: {
+      body: "const j = tl.programId(0).mul(BLOCK).add(BLOCK.sub(1)).sub(tl.arange(0, BLOCK));\ntl.store(y.at(i), tl.load(x.at(i)));\ntl.store(y.at(i), tl.load(y.at(j)));",
+    },
     passing: {
-      body: "tl.store(y.at(i), tl.load(x.at(i)));\ntl.debugBarrier();\nconst other = tl.load(y.at(i.xor(1)));\ntl.debugBarrier();\ntl.store(y.at(i), other);",
+      body: "const j = tl.programId(0).mul(BLOCK).add(BLOCK.sub(1)).sub(tl.arange(0, BLOCK));\ntl.store(y.at(i), tl.load(x.at(i)));\ntl.debugBarrier();\nconst other = tl.load(y.at(j));\ntl.debugBarrier();\ntl.store(y.at(i), other);",
     },
     run,
   },
@@ -246,7 +266,7 @@ export const findings = {
       params: `x: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr()`,
       grid: "() => [1]",
       names: "x",
-      body: "const address = x.ptr.to(tl.int64);\ntl.store(address.toPointer(tl.float32), 1);",
+      body: "tl.store(x.at(0), 1);",
     },
     run,
   },

@@ -34,12 +34,14 @@ export const operands = {
     failing: {
       params: SQUARE,
       grid: "() => [1]",
+      spec: "requires: ({ M, K, N, BLOCK }) => [BLOCK.ge(M), BLOCK.ge(K), BLOCK.ge(N)],",
       names: "a, b, c, BLOCK",
       body: `${SIDES}\ntl.store(c.at(rows, columns), tl.dot(left, right));`,
     },
     passing: {
       params: SQUARE,
       grid: "() => [1]",
+      spec: "requires: ({ M, K, N, BLOCK }) => [BLOCK.ge(M), BLOCK.ge(K), BLOCK.ge(N)],",
       names: "a, b, c, BLOCK",
       body: `${SIDES}\ntl.store(c.at(rows, columns), tl.dot(left, right, undefined, { inputPrecision: "ieee" }));`,
     },
@@ -79,13 +81,13 @@ export const operands = {
     failing: {
       params: `x: tensor.inout(tl.int32, ["N"]), BLOCK: constexpr()`,
       names: "x, N",
-      spec: 'triton: "3.9",',
+      spec: 'triton: "3.9",\ninputs: ({ N }, torch) => ({ x: torch.ones([N]).to(tl.int32) }),',
       body: "tl.atomicPoll(x.at(tl.programId(0)), 1);",
     },
     passing: {
       params: `x: tensor.inout(tl.int32, ["N"]), BLOCK: constexpr()`,
       names: "x, N",
-      spec: 'triton: "3.9",',
+      spec: 'triton: "3.9",\ninputs: ({ N }, torch) => ({ x: torch.ones([N]).to(tl.int32) }),',
       body: "tl.atomicPoll(x.at(tl.inBounds(tl.programId(0))), 1);",
     },
   },
@@ -126,8 +128,12 @@ export const rules = {
     meaning: "Triton must know this number at compile time, so it must be a constexpr or a number.",
     message:
       "arange: bounds must be constexprs or numbers, this is a run-time int32; declare a block size among the params, BLOCK: constexpr()",
-    failing: { body: "const j = tl.arange(0, N);\ntl.store(y.at(j), tl.load(x.at(j)));" },
-    passing: { body: "const j = tl.arange(0, BLOCK);\ntl.store(y.at(j), tl.load(x.at(j)));" },
+    failing: {
+      body: "const j = tl.programId(0).mul(BLOCK).add(tl.arange(0, N));\ntl.store(y.at(j), tl.load(x.at(j)));",
+    },
+    passing: {
+      body: "const j = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));\ntl.store(y.at(j), tl.load(x.at(j)));",
+    },
   },
   "number-type": {
     meaning:
@@ -175,8 +181,8 @@ export const rules = {
   "truth-value": {
     meaning: "Masks are int1 and combine only with int1. A comparison converts integers to masks.",
     message: "store: a mask is int1, this is int32; compare it, .ne(0)",
-    failing: { body: "tl.store(y.at(i), tl.load(x.at(i)), { mask: i });" },
-    passing: { body: "tl.store(y.at(i), tl.load(x.at(i)), { mask: i.ne(0) });" },
+    failing: { body: "tl.store(y.at(i), tl.load(x.at(i)), { mask: i.add(1) });" },
+    passing: { body: "tl.store(y.at(i), tl.load(x.at(i)), { mask: i.add(1).ne(0) });" },
   },
   "wrong-axis": {
     meaning: "The tile does not have this axis, or the number of indices differs from the number of axes.",

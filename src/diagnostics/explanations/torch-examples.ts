@@ -23,9 +23,9 @@ const callOf = (call: string) => `${ADD_ONE}\nawait addOne.run(${call});`;
 export const references = {
   "reference-argument": {
     meaning: "Functions of torch accept torch values, numbers, booleans, strings and lists of these.",
-    message: "reference: torch.float16 is not a value here; write tl.float16",
-    failing: { spec: "reference: ({ x }, torch) => x.to(torch.float16).to(tl.float32)," },
-    passing: { spec: "reference: ({ x }) => x.to(tl.float16).to(tl.float32)," },
+    message: "reference: torch.float32 is not a value here; write tl.float32",
+    failing: { spec: "reference: ({ x }, torch) => x.to(torch.float32)," },
+    passing: { spec: "reference: ({ x }) => x.to(tl.float32)," },
   },
   "reference-coercion": {
     meaning: "A reference is traced, so JavaScript operators do not compute with torch values.",
@@ -53,8 +53,9 @@ export const references = {
     message: "reference: mul_ changes a tensor in place, which cannot be recorded; write mul(…) and use its result",
     failing: {
       spec: "reference: ({ x }) => { const scaled = x.clone(); scaled.mul_(2); return scaled; },",
+      body: "tl.store(y.at(i), tl.load(x.at(i)).mul(2));",
     },
-    passing: { spec: "reference: ({ x }) => x.mul(2)," },
+    passing: { spec: "reference: ({ x }) => x.mul(2),", body: "tl.store(y.at(i), tl.load(x.at(i)).mul(2));" },
   },
   "reference-result": {
     meaning: "A reference must return one torch expression per output, with the output's shape.",

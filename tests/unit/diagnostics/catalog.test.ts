@@ -4,16 +4,39 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { catalog, type DiagnosticCode } from "../../../src/diagnostics/catalog/index.js";
 import type { Edit } from "../../../src/diagnostics/diagnostic.js";
-import { kernelFileOf } from "../../../src/diagnostics/explanations/explanation.js";
+import { kernelFileOf, type KernelFileParts } from "../../../src/diagnostics/explanations/explanation.js";
 import { codesByArea, explanations } from "../../../src/diagnostics/explanations/index.js";
 import { sourceFiles, SRC } from "../../../docs/folders.js";
-import { shownBy } from "./example-output.js";
+import { referenceOf, withoutReference } from "./example-references.js";
+import { editsOf, faultsOf, shownBy } from "./example-output.js";
 
 const FOLDER = join(import.meta.dirname, ".examples");
 afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
 
 /** Codes whose remedy is mechanical in the example. */
 const EDITED: ReadonlySet<DiagnosticCode> = new Set(["hidden-coercion", "unknown-option", "state-as-value"]);
+
+/** Codes of what a file does around kernels, and not of a kernel. */
+const WITHOUT_KERNEL: readonly DiagnosticCode[] = [
+  "not-a-kernel",
+  "dtype-members",
+  "dtype-name",
+  "call-argument",
+  "host-array",
+];
+
+/** Raw Python, and the gradient that PyTorch computes. */
+const NOT_EVALUATED: ReadonlySet<DiagnosticCode> = new Set(["unknown-effect", "operator-gradient"]);
+
+/** Codes whose example builds, and gets an edit from `check`. */
+const CHECK_EDITS: ReadonlySet<DiagnosticCode> = new Set<DiagnosticCode>(["false-in-bounds"]);
+
+/** The mended example with a reference, unless it has one or is no single kernel. */
+function withReference(code: DiagnosticCode, parts: KernelFileParts | string): KernelFileParts | string {
+  const reference = referenceOf(code);
+  if (typeof parts === "string" || reference === undefined || parts.spec?.includes("reference:")) return parts;
+  return { ...parts, spec: [parts.spec, `reference: ${reference},`].filter(Boolean).join("\n") };
+}
 
 /** A file after its edits, the last one first. */
 function edited(file: string, edits: readonly Edit[]): string {
@@ -45,8 +68,28 @@ describe.each(ofKernels)("%s", (code: DiagnosticCode) => {
     expect(edits.length > 0).toBe(EDITED.has(code));
   });
 
-  test("the mended example says nothing", async () => {
-    expect(await shownBy(join(FOLDER, code, "passes.ts"), example.passing, example)).toEqual([]);
+  test("an edit that check offers is one that proves the example", async () => {
+    const folder = join(FOLDER, code);
+    const edits = await editsOf(join(folder, "checked.ts"), kernelFileOf(example.failing), example);
+    expect(edits.length > 0).toBe(CHECK_EDITS.has(code));
+    if (edits.length === 0) return;
+    const text = edited(join(folder, "checked.ts"), edits);
+    expect(await faultsOf(join(folder, "edited.ts"), text, example)).toMatchObject({
+      said: [],
+      open: [],
+      findings: [],
+    });
+  });
+
+  test("the mended example is proved, and agrees with its reference", async () => {
+    const faults = await faultsOf(
+      join(FOLDER, code, "passes.ts"),
+      kernelFileOf(withReference(code, example.passing)),
+      example,
+    );
+    if (faults === undefined) return void expect(WITHOUT_KERNEL).toContain(code);
+    const correct = withoutReference.has(code) ? "no reference" : true;
+    expect(faults).toEqual({ said: [], open: [], findings: [], correct, unchecked: NOT_EVALUATED.has(code) ? 1 : 0 });
   });
 });
 

@@ -3,8 +3,14 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { type Edit, TileScriptError } from "../../../src/diagnostics/diagnostic.js";
-import { kernelFileOf, type KernelFileParts, type Run } from "../../../src/diagnostics/explanations/explanation.js";
+import {
+  type KernelExample,
+  kernelFileOf,
+  type KernelFileParts,
+  type Run,
+} from "../../../src/diagnostics/explanations/explanation.js";
 import { outputDiagnostics } from "../../../src/runtime/report/computes-text.js";
+import { acceptedCase } from "../../../src/runtime/cases/valid-cases.js";
 import { kernelDiagnostics } from "../../../src/runtime/report/kernel-diagnostics.js";
 import { build } from "../../../src/pipeline/build.js";
 
@@ -14,19 +20,58 @@ export interface Shown {
   readonly edit?: Edit | undefined;
 }
 
+type Options = Pick<KernelExample, "otherFiles" | "run">;
+
+/** Writes an example to a file and builds its kernel. Undefined for an example that exports none. */
+async function built(file: string, text: string, { otherFiles = {} }: Options) {
+  mkdirSync(dirname(file), { recursive: true });
+  for (const [name, text] of Object.entries(otherFiles)) writeFileSync(join(dirname(file), name), text);
+  writeFileSync(file, text);
+  const { example } = (await import(/* @vite-ignore */ file)) as { example?: unknown };
+  return example !== undefined && isKernel(example) ? build(example) : undefined;
+}
+
+/** The edits that `check` offers for an example that builds. */
+export async function editsOf(file: string, text: string, options: Options): Promise<readonly Edit[]> {
+  try {
+    const compiled = await built(file, text, options);
+    const said = compiled ? kernelDiagnostics(compiled, compiled.proof(), undefined) : [];
+    return said.flatMap(({ edit }) => edit ?? []);
+  } catch (error) {
+    if (error instanceof TileScriptError) return [];
+    throw error;
+  }
+}
+
+/** How an example that was mended fares: what `check` says and leaves open, and what a run finds. */
+export async function faultsOf(file: string, text: string, options: Options) {
+  const { run } = options;
+  const compiled = await built(file, text, options);
+  if (!compiled) return undefined;
+  const proof = compiled.proof();
+  const accepted = acceptedCase(compiled, 0, { seed: 1, ...(run?.sizes && { sizes: run.sizes }) });
+  if (!("at" in accepted)) throw new Error(accepted.refusal);
+  const at = { ...accepted.at, ...(run?.constexprs && { constexprs: run.constexprs }) };
+  const { findings, comparison, unchecked } = compiled.evaluate(at, { order: run?.order, nonFinite: run?.nonFinite });
+  return {
+    said: kernelDiagnostics(compiled, proof, undefined).map(({ message }) => message),
+    open: proof.obligations.filter(({ verdict: { kind } }) => kind !== "proved" && kind !== "waived"),
+    findings: findings.map(({ message }) => message),
+    correct: comparison?.correct ?? "no reference",
+    unchecked: unchecked.length,
+  };
+}
+
 /** Everything that is said of an example, in order. `file` is where it is written. */
 export async function shownBy(
   file: string,
   parts: KernelFileParts | string,
-  { otherFiles = {}, run }: { readonly otherFiles?: Readonly<Record<string, string>>; readonly run?: Run | undefined },
+  options: Options,
 ): Promise<readonly Shown[]> {
-  mkdirSync(dirname(file), { recursive: true });
-  for (const [name, text] of Object.entries(otherFiles)) writeFileSync(join(dirname(file), name), text);
-  writeFileSync(file, kernelFileOf(parts));
+  const { run } = options;
   try {
-    const { example } = (await import(/* @vite-ignore */ file)) as { example?: unknown };
-    if (example === undefined || !isKernel(example)) return [];
-    const compiled = await build(example);
+    const compiled = await built(file, kernelFileOf(parts), options);
+    if (!compiled) return [];
     if (run?.op) compiled.emit({ op: run.op });
     const said = run?.proof
       ? [...kernelDiagnostics(compiled, compiled.proof(), undefined), ...outputDiagnostics(compiled.computes())]

@@ -273,17 +273,17 @@ export type HostExpression =
   | { readonly param: string }
   | { readonly op: string; readonly of: readonly HostExpression[] };
 
-/** A change of a kernel that may close a gap of its proof. Nothing is said of it before the kernel is proved with it. */
+/** A change of a kernel that may close a gap of its proof. `check` offers it only after it proved the kernel with it. */
 export type Remedy =
   /** An option of a param: a promise of the caller, or what the wrapper checks or does. */
   | { readonly kind: "declare"; readonly param: string; readonly option: ParamOption }
-  /** Leaves out the `tl.inBounds` of the obligation's view, which then masks the index. */
+  /** Removes the `tl.inBounds` of the obligation's view, which then masks the index. */
   | { readonly kind: "mask" }
   /** Puts `tl.debugBarrier()` before the obligation's access. */
   | { readonly kind: "barrier" }
   /** Gives the loads that the obligation's op depends on an `other`. */
   | { readonly kind: "other"; readonly value: number }
-  /** Leaves out the obligation's op. */
+  /** Removes the obligation's op. */
   | { readonly kind: "omit" };
 
 type ParamOption =

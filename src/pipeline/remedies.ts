@@ -124,8 +124,8 @@ function changedBody(ir: KernelIR, remedy: Remedy | Requirements, at: Location |
     }
     case "other": {
       const loads = loadsBehind(ir, isThere);
-      const other: Argument = { kind: "literal", value: remedy.value };
-      return changed((each) => [loads.has(each) ? { ...each, options: { ...each.options, other } } : each]);
+      const neutral: Argument = { kind: "literal", value: remedy.value };
+      return changed((each) => [loads.has(each) ? { ...each, options: { ...each.options, other: neutral } } : each]);
     }
     default:
       return remedy satisfies never;
@@ -155,16 +155,16 @@ function withoutClaims(view: OpStatement, claims: ReadonlySet<Argument>): OpStat
 /** The loads that an op depends on, but through no fold and no other load. */
 function loadsBehind({ body }: KernelIR, isThere: (statement: OpStatement) => boolean): ReadonlySet<Statement> {
   const statements = definitions(body);
-  const found = new Set<Statement>();
+  const loads = new Set<Statement>();
   const visit = (value: Value): void => {
     const statement = statements.get(value);
-    if (statement?.kind !== "op" || found.has(statement)) return;
+    if (statement?.kind !== "op" || loads.has(statement)) return;
     const { op } = statement;
-    if (op.effect === "read" && "other" in op.options) found.add(statement);
+    if (op.effect === "read" && "other" in op.options) loads.add(statement);
     else if (!op.proof.foldSemantics) argumentsOf(statement).flatMap(valuesIn).forEach(visit);
   };
   walk(body, (statement) => {
     if (statement.kind === "op" && isThere(statement)) argumentsOf(statement).flatMap(valuesIn).forEach(visit);
   });
-  return found;
+  return loads;
 }

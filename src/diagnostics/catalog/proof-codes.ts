@@ -56,7 +56,7 @@ export const notInvariant = defineCode("not-invariant", {
 
 const trusting = (mayBeTrusted: boolean): string => (mayBeTrusted ? "; tl.trusted takes your reason why it holds" : "");
 
-/** What is said of remedies after they were tried. */
+/** The texts of remedies that were tried. */
 export const triedRemedy = {
   require: (callback: string) => `with \`requires: ${callback}\` it is proved`,
   declare: (param: string, option: string) => `with \`${option}\` as an option of ${param} it is proved`,

@@ -127,7 +127,7 @@ function refutedDiagnostic(
   const { code, message, remedy = "" } = finding;
   const fact = mend === undefined ? message : message.replace(`; ${remedy}`, "");
   const problem = `${fact}; a case: ${formatCounterexample(testCase)}`;
-  // The finding's own remedy stands inside the sentence; it is the one that leaves out a claim.
+  // The finding's own remedy stands inside the sentence; it is the one that removes a claim.
   const requires = suggestion?.fix?.kind === "require" ? suggestion.text : "";
   const details = mend === undefined && requires === "" ? { remedy: finding.remedy } : {};
   return errorDiagnostic(new Message(code, problem, mend ?? requires), finding.at ?? at, details);

@@ -26,7 +26,7 @@ const keyOf = (obligation: Obligation): string => {
   return `${gapKeyOf(obligation)} ${location?.file}:${location?.line}:${location?.column}`;
 };
 
-/** What is said to do about an open obligation, and the edit for it. */
+/** The text about an open obligation, with the edit for it. */
 export interface Suggestion {
   /** True for a remedy: with it the kernel was proved. */
   readonly closes: boolean;
@@ -46,9 +46,9 @@ export function suggestRemedies(
 
 const closing = (text: string, fix?: SourceFix): Suggestion => ({ closes: true, text, ...(fix && { fix }) });
 
-const notClosed = (tried: ReadonlySet<ProofProperty>, { property }: Obligation): Suggestion => ({
+const notClosed = (triedProperties: ReadonlySet<ProofProperty>, { property }: Obligation): Suggestion => ({
   closes: false,
-  text: triedRemedy[tried.has(property) ? "none" : "untried"](MAY_BE_TRUSTED.has(property)),
+  text: triedRemedy[triedProperties.has(property) ? "none" : "untried"](MAY_BE_TRUSTED.has(property)),
 });
 
 const MAY_BE_TRUSTED: ReadonlySet<ProofProperty> = new Set<ProofProperty>(["coverage", "race", "order", "padding"]);
@@ -155,13 +155,13 @@ class RemedySearch {
   /** Keeps a suggestion for what it closes, if it opens nothing and each config still has a launch. */
   #keep(proof: Certificate | undefined, suggestion: Suggestion): void {
     if (!proof || proof.launches.length < this.certificate.launches.length) return;
-    const [before, remaining] = [unprovedIn(this.certificate), unprovedIn(proof)];
-    if ([...remaining].some((key) => !before.has(key))) return;
+    const [initial, remaining] = [unprovedIn(this.certificate), unprovedIn(proof)];
+    if ([...remaining].some((key) => !initial.has(key))) return;
     for (const each of this.#open()) if (!remaining.has(keyOf(each))) this.suggestions.set(keyOf(each), suggestion);
   }
 }
 
-/** What the proof names. A wrong claim about an index may be left out, too. */
+/** The remedies of an unknown verdict; for a refuted index, a view without the claim. */
 function remediesOf({ property, verdict }: Obligation): readonly Remedy[] {
   if (verdict.kind === "unknown") return verdict.remedies ?? [];
   return property === "bounds" ? [{ kind: "mask" }] : [];

@@ -29,8 +29,8 @@ test("programs get whole files", async () => {
   const { codes } = JSON.parse(out) as ExplainReport;
   expect(codes).toHaveLength(1);
   expect(codes[0]).toMatchObject({ code: "grid-axes", area: "host", says: expect.stringContaining("4 axes") });
-  expect(codes[0]!.fails!.file).toContain("grid: () => [1, 2, 3, 4],");
-  expect(codes[0]!.passes!.file).toContain("grid: () => [1, 2, 3],");
+  expect(codes[0]!.fails!.file).toContain("grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK), 1, 1, 1],");
+  expect(codes[0]!.passes!.file).toContain("grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK), 1, 1],");
 });
 
 test.each([

@@ -9,7 +9,7 @@ const slow = [
   "analysis/{in-bounds,shared-values,signs,signs-at-the-ends}",
   "check/{checks,host}",
   "codegen/{control,depth,examples,extern,launch-cache,repeats}",
-  "codegen/warp-specialize/{barrier-model,patterns,gluon/specialized}",
+  "codegen/warp-specialize/{patterns,gluon/specialized}",
   "diagnostics/{catalog,first-contact}",
   "dsl/{spec-schema,truth-values}",
   "eval/{compare-reference,integer-outputs,kernels,reference-kind,stochastic-rounding}",

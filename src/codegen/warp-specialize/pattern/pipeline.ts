@@ -1,7 +1,7 @@
 /**
  * The steps of a warp-specialized kernel's partitions. A producer loads blocks into a ring buffer in shared memory, and
- * one to three consumers multiply them. The emitter writes these steps as Gluon, and a test explores their
- * interleavings (`barrier-model.ts`).
+ * one to three consumers multiply them. The emitter writes these steps as Gluon, and `protocol/proof.ts` proves their
+ * barriers.
  *
  * The ring buffer has STAGES slots. One barrier per slot completes when the slot's blocks have arrived, another when
  * every consumer has read them. A running iteration counter determines the slot (counter mod STAGES) and the phase of

@@ -1,0 +1,175 @@
+/** The instructions of a partition: the steps of its pipeline for one number of slots and consumers, with jumps. */
+import {
+  type BarrierName,
+  KEYS,
+  type Pipeline,
+  type PipelineStep,
+  SPILL_QUERIES_CONSUMERS,
+  VALUES,
+} from "../pattern/pipeline.js";
+
+/** A pipeline, and the numbers that its steps depend on. */
+export interface ProtocolForm {
+  readonly pipeline: Pipeline;
+  readonly stages: number;
+  readonly consumers: number;
+  /** True if each product is added to its sum once it is complete. */
+  readonly isPromoted: boolean;
+  /** True if a consumer may leave the last iterations of a tile to others. */
+  readonly mayIdle: boolean;
+}
+
+export type LoopKind = "tiles" | "turns" | "idle turns";
+
+/** The consumer that has a barrier or a buffer; undefined for those of a slot. */
+type Owner = number | undefined;
+
+export type Instruction =
+  /** The head of a loop, and the end of its body. */
+  | { readonly kind: "loop"; readonly loop: LoopKind; readonly exit: number }
+  | { readonly kind: "repeat"; readonly loop: LoopKind; readonly head: number }
+  /** `lag`: the number of phases before that of the iteration. */
+  | { readonly kind: "wait"; readonly barrier: BarrierName; readonly owner: Owner; readonly lag: number }
+  | {
+      readonly kind: "arrive";
+      readonly barrier: BarrierName;
+      readonly owner: Owner;
+      readonly age: number;
+      /** The copies that it announces. */
+      readonly copies: number;
+      /** True if it happens only after an iteration of the tile. */
+      readonly isLater: boolean;
+    }
+  | { readonly kind: "copy"; readonly operand: number; readonly barrier: BarrierName; readonly owner: Owner }
+  /** `queries`: the consumer whose own queries it reads as well. */
+  | { readonly kind: "multiply"; readonly operands: readonly number[]; readonly queries: Owner }
+  | { readonly kind: "take"; readonly queries: Owner }
+  | { readonly kind: "settle"; readonly pending: number }
+  | { readonly kind: "compute"; readonly operand: number }
+  | { readonly kind: "advance" };
+
+/** The program of a consumer, or of the producer if it is undefined. */
+export function programOf(form: ProtocolForm, consumer: number | undefined): readonly Instruction[] {
+  return new Program(form, consumer).instructions;
+}
+
+export const isOwn = ({ barriers }: Pipeline, barrier: BarrierName): boolean => barriers[barrier]?.per === "consumer";
+
+class Program {
+  readonly instructions: Instruction[] = [];
+  readonly #spills: boolean;
+  /** True in the loop of a tile's iterations. */
+  #isInLoop = false;
+
+  constructor(
+    readonly form: ProtocolForm,
+    readonly consumer: number | undefined,
+  ) {
+    this.#spills = form.consumers >= SPILL_QUERIES_CONSUMERS;
+    this.#steps(consumer === undefined ? form.pipeline.producer : form.pipeline.consumer);
+  }
+
+  /** The producer serves the consumers' own barriers one consumer after the other. */
+  #steps(steps: readonly PipelineStep[]): void {
+    const isServed = (step: PipelineStep) =>
+      this.consumer === undefined && "barrier" in step && isOwn(this.form.pipeline, step.barrier);
+    const served = steps.filter(isServed);
+    for (const step of steps)
+      if (!isServed(step)) this.#step(step, steps, this.consumer);
+      else if (step === served[0])
+        for (let owner = 0; owner < this.form.consumers; owner++)
+          for (const each of served) this.#step(each, steps, owner);
+  }
+
+  #step(step: PipelineStep, steps: readonly PipelineStep[], self: Owner): void {
+    const { instructions, consumer } = this;
+    const { pipeline, consumers, isPromoted } = this.form;
+    const ownerOf = (barrier: BarrierName) => (isOwn(pipeline, barrier) ? self : undefined);
+    switch (step.kind) {
+      case "tiles":
+      case "turns":
+      case "idle turns":
+        return this.#loop(step.kind, step.body);
+      case "sum":
+        return this.#steps(isPromoted ? step.promoted : step.whole);
+      case "promote":
+        return void instructions.push(this.#product([0, 1]), { kind: "settle", pending: 0 });
+      case "wait": {
+        const lag = step.isPreviousPhase ? 1 : 0;
+        return void instructions.push({ kind: "wait", barrier: step.barrier, owner: ownerOf(step.barrier), lag });
+      }
+      case "await turn":
+        // The first consumer begins.
+        return this.#ifSeveral({ kind: "wait", barrier: "turnGiven", owner: consumer, lag: consumer === 0 ? 1 : 0 });
+      case "give turn":
+        return this.#ifSeveral(arrival("turnGiven", ((consumer ?? 0) + 1) % consumers));
+      case "expect": {
+        const isCopy = (each: PipelineStep) =>
+          (each.kind === "copy" || each.kind === "blank") && each.barrier === step.barrier;
+        const copies = steps.filter(isCopy).length;
+        return void instructions.push(arrival(step.barrier, ownerOf(step.barrier), { copies }));
+      }
+      case "release":
+        return this.#release(step, ownerOf(step.barrier));
+      case "copy":
+      case "blank": {
+        const { operand, barrier } = step;
+        return void instructions.push({ kind: "copy", operand, barrier, owner: ownerOf(barrier) });
+      }
+      case "take":
+        if (!this.#spills) instructions.push({ kind: "take", queries: consumer });
+        return;
+      case "multiply":
+        return void instructions.push(this.#product(step.operands));
+      case "compute":
+        return void instructions.push({ kind: "compute", operand: step.target === "weights" ? KEYS : VALUES });
+      case "settle":
+      case "advance":
+        return void instructions.push(step);
+      // Only its own consumer sees a write: `writes.ts` has them.
+      case "epilogue":
+      case "drain":
+      case "stage":
+      case "fence":
+      case "send":
+        return;
+      default:
+        return step satisfies never;
+    }
+  }
+
+  #release({ barrier, age, when }: Extract<PipelineStep, { kind: "release" }>, owner: Owner): void {
+    if ((when === "stay" && this.#spills) || (when === "leave" && !this.#spills)) return;
+    const isLater = when === "later" || when === "any";
+    const isAfterLoop = this.instructions.some((each) => each.kind === "repeat" && each.loop === "turns");
+    if (isLater && (when === "later" ? !this.#isInLoop : this.#isInLoop || !isAfterLoop))
+      throw new Error(`a release cannot depend on iterations here: ${when}`);
+    this.instructions.push(arrival(barrier, owner, { age, isLater }));
+  }
+
+  #ifSeveral(instruction: Instruction): void {
+    if (this.form.consumers > 1) this.instructions.push(instruction);
+  }
+
+  #loop(loop: LoopKind, body: readonly PipelineStep[]): void {
+    const head = this.instructions.length;
+    this.instructions.push({ kind: "loop", loop, exit: head });
+    this.#isInLoop = loop === "turns";
+    this.#steps(body);
+    this.#isInLoop = false;
+    this.instructions.push({ kind: "repeat", loop, head });
+    this.instructions[head] = { kind: "loop", loop, exit: this.instructions.length };
+  }
+
+  #product(operands: readonly number[]): Instruction {
+    return { kind: "multiply", operands, queries: this.#spills && operands.includes(KEYS) ? this.consumer : undefined };
+  }
+}
+
+function arrival(
+  barrier: BarrierName,
+  owner: Owner,
+  { age = 0, copies = 0, isLater = false }: { age?: number; copies?: number; isLater?: boolean } = {},
+): Instruction {
+  return { kind: "arrive", barrier, owner, age, copies, isLater };
+}

@@ -1,0 +1,210 @@
+/** The emitted partitions execute the steps that are proved, in their order, on their slots and phases. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import {
+  attentionPipeline,
+  gemmPipeline,
+  type Pipeline,
+  type PipelineStep,
+} from "../../../../src/codegen/warp-specialize/pattern/pipeline.js";
+import { type Instruction, programOf } from "../../../../src/codegen/warp-specialize/protocol/program.js";
+
+const FOLDER = join(import.meta.dirname, "gluon/golden");
+
+/** A statement of Python on one line, with its indentation. */
+interface Line {
+  readonly depth: number;
+  readonly text: string;
+}
+
+function bodyOf(python: string, suffix: string): readonly Line[] {
+  const [, body = ""] = new RegExp(`\\ndef _\\w+_${suffix}\\([^]*?\\n\\):\\n([^]*?)\\n\\n\\n`).exec(python) ?? [];
+  const lines: Line[] = [];
+  let text = "";
+  for (const line of body.split("\n").filter((each) => !each.trim().startsWith("#"))) {
+    text = text === "" ? line : `${text} ${line.trim()}`;
+    if (
+      [...text].filter((each) => "([{".includes(each)).length > [...text].filter((each) => ")]}".includes(each)).length
+    )
+      continue;
+    const tight = text
+      .trim()
+      .replaceAll(/([([]) /g, "$1")
+      .replaceAll(/,? ([)\]])/g, "$1");
+    if (tight !== "") lines.push({ depth: text.search(/\S/), text: tight });
+    text = "";
+  }
+  return lines;
+}
+
+/** The lines below a line. */
+function below(lines: readonly Line[], i: number): readonly Line[] {
+  const end = lines.findIndex(({ depth }, j) => j > i && depth <= lines[i]!.depth);
+  return lines.slice(i + 1, end < 0 ? lines.length : end);
+}
+
+/** The steps of a partition's text, for one number of consumers, one of them, and one arm of the author's branches. */
+class Steps {
+  readonly steps: string[] = [];
+  /** The variables that hold the slot of the iteration. */
+  readonly #slots = new Set<string>();
+
+  constructor(
+    readonly barriers: readonly (readonly [emitted: string, name: string])[],
+    readonly operands: readonly string[],
+    readonly consumers: number,
+    readonly part: number,
+    readonly arm: number,
+  ) {}
+
+  run(lines: readonly Line[], owner = String(this.part)): this {
+    for (let i = 0; i < lines.length; i++) {
+      const { text } = lines[i]!;
+      const body = below(lines, i);
+      if (text.endsWith(":")) {
+        this.#block(text, body, owner);
+        i += body.length;
+      } else this.#line(text, owner);
+    }
+    return this;
+  }
+
+  #block(text: string, body: readonly Line[], owner: string): void {
+    if (text.includes("gl.static_range(CONSUMERS)")) {
+      for (let i = 0; i < this.consumers; i++) this.run(body, String(i));
+    } else if (text.startsWith("for ")) {
+      this.steps.push("loop");
+      this.run(body, owner);
+      this.steps.push("end");
+    } else if (this.#isTaken(text)) this.run(body, owner);
+  }
+
+  /** True for a branch on the number of consumers that this one takes, or of the author's in the arm. */
+  #isTaken(text: string): boolean {
+    if (text === "if tile < tiles:") return true;
+    const [, operator, count] = /^if CONSUMERS (<|==|>) (\d):$/.exec(text) ?? [];
+    if (operator === undefined) return text === "else:" ? this.arm === 1 : this.arm === 0;
+    const difference = this.consumers - Number(count);
+    return operator === "<" ? difference < 0 : operator === ">" ? difference > 0 : difference === 0;
+  }
+
+  #line(text: string, owner: string): void {
+    const slot = /^(\w+) = turn % STAGES$/.exec(text)?.[1];
+    if (slot) this.#slots.add(slot);
+    if (text === "turn += 1") {
+      this.#slots.clear();
+      this.steps.push("advance");
+    }
+    const barrier = /^mbarrier\.(\w+)\((\w+)\.index\((.*?)\)(?:, (.*))?\)$/.exec(text);
+    if (barrier) {
+      const [, kind, emitted = "", index = "", argument] = barrier;
+      const name = this.barriers.find(([each]) => each === emitted)?.[1];
+      const copies = kind === "expect" ? ` of ${argument!.split(" + ").length} copies` : "";
+      const detail = kind === "wait" ? ` ${this.#lag(argument!)}` : argument?.startsWith("pred=") ? " later" : "";
+      this.steps.push(`${kind === "expect" ? "arrive" : kind} ${name} ${this.#place(index, owner)}${detail}${copies}`);
+    }
+    const copy = /^_load_block\(.*, (\w+)\.index\((\w+)\), (\w+)_blocks\.index\(([^)]+)\)\)$/.exec(text);
+    if (copy) {
+      const [, emitted, index = "", tensor = "", buffer = ""] = copy;
+      const name = this.barriers.find(([each]) => each === emitted)?.[1];
+      expect(buffer.replace(/ \* CONSUMERS \+ \w+$/, "")).toBe(index);
+      const step = `copy ${this.operands.indexOf(tensor)} ${name} ${this.#place(index, owner)}`;
+      if (this.steps.at(-1) !== step) this.steps.push(step);
+    }
+    if (text.includes(".load(gl.DotOperandLayout") && this.consumers < 3) this.steps.push("take");
+    const pending = /warpgroup_mma_wait\((\d)/.exec(text)?.[1];
+    if (pending) this.steps.push(`settle ${pending}`);
+    else if (/warpgroup_mma\(|_add_product\(/.test(text)) {
+      const slots = [...text.matchAll(/(\w+)_blocks\.index\((\w+)[^)]*\)/g)];
+      for (const [, , index = ""] of slots) expect(this.#place(index, owner)).toBe("age 0");
+      this.steps.push(`multiply ${slots.map(([, tensor = ""]) => this.operands.indexOf(tensor)).join()}`);
+      if (text.includes("_add_product(")) this.steps.push("settle 0");
+    }
+  }
+
+  #place(index: string, owner: string): string {
+    if (this.#slots.has(index)) return "age 0";
+    if (index === "(turn + STAGES - 1) % STAGES") return "age 1";
+    if (index === "(part + 1) % CONSUMERS") return `of ${(this.part + 1) % this.consumers}`;
+    return /^(part|i(_\d)?)$/.test(index) ? `of ${owner}` : `unknown ${index}`;
+  }
+
+  #lag(parity: string): string {
+    if (parity === "(turn & 1) ^ (1 if part == 0 else 0)") return this.part === 0 ? "lag 1" : "lag 0";
+    if (/^(\(turn \/\/ STAGES\) & 1|i & 1|0)$/.test(parity)) return "lag 0";
+    return /^(\(\(turn \/\/ STAGES\) & 1\) \^ 1|\(i & 1\) \^ 1)$/.test(parity) ? "lag 1" : `unknown ${parity}`;
+  }
+}
+
+function textOf(step: Instruction): readonly string[] {
+  const place = (owner: number | undefined, age = 0) => (owner === undefined ? `age ${age}` : `of ${owner}`);
+  switch (step.kind) {
+    case "loop":
+      return ["loop"];
+    case "repeat":
+      return ["end"];
+    case "wait":
+      return [`wait ${step.barrier} ${place(step.owner)} lag ${step.lag}`];
+    case "arrive": {
+      const copies = step.copies > 0 ? ` of ${step.copies} copies` : "";
+      return [`arrive ${step.barrier} ${place(step.owner, step.age)}${step.isLater ? " later" : ""}${copies}`];
+    }
+    case "copy":
+      return [`copy ${step.operand} ${step.barrier} ${place(step.owner)}`];
+    case "multiply":
+      return [`multiply ${step.operands.join()}`];
+    case "settle":
+      return [`settle ${step.pending}`];
+    case "take":
+    case "advance":
+      return [step.kind];
+    case "compute":
+      return [];
+    default:
+      return step satisfies never;
+  }
+}
+
+/** The steps without a loop that repeats the one before it, as masks split a loop in two. */
+function merged(steps: readonly string[]): string {
+  return steps.join("\n").replaceAll(/(\nloop\n(?:(?!loop|end)[^\n]+\n)+end)\1/g, "$1");
+}
+
+/** A kernel whose rows attend to the same keys leaves out a loop that would have no iterations. */
+function withoutIdle(pipeline: Pipeline): Pipeline {
+  const isIdle = ({ kind }: PipelineStep) => kind === "idle turns";
+  const consumer = pipeline.consumer.map((step) =>
+    step.kind === "tiles" ? { ...step, body: step.body.filter((each) => !isIdle(each)) } : step,
+  );
+  return { ...pipeline, consumer };
+}
+
+const modules = readdirSync(FOLDER).map((file) => [file, readFileSync(join(FOLDER, file), "utf8")] as const);
+
+test.each(modules)("%s executes the steps that are proved", (_, python) => {
+  const emitted = Array.from(
+    python.matchAll(/(\w+) = gl\.allocate_shared_memory\(\s*gl\.int64/g),
+    ([, name = ""]) => name,
+  );
+  const pipeline = emitted.length === 2 ? gemmPipeline : attentionPipeline;
+  const barriers = Object.keys(pipeline.barriers).map((name, i) => [emitted[i] ?? "", name] as const);
+  const operands = Array.from(
+    python.matchAll(/(\w+)_blocks = gl\.allocate_shared_memory/g),
+    ([, name = ""]) => name,
+  ).slice(0, pipeline === gemmPipeline ? 2 : 3);
+  for (const consumers of python.includes('"CONSUMERS": 3') ? [1, 2, 3] : [1, 2])
+    for (const part of [undefined, ...Array.from({ length: consumers }, (_each, i) => i)])
+      for (const arm of [0, 1]) {
+        const lines = bodyOf(python, part === undefined ? "load" : "multiply");
+        const { steps } = new Steps(barriers, operands, consumers, part ?? 0, arm).run(lines);
+        const proved = [pipeline, withoutIdle(pipeline)].flatMap((each) =>
+          [false, true].map((isPromoted) =>
+            merged(
+              programOf({ pipeline: each, stages: 2, consumers, isPromoted, mayIdle: true }, part).flatMap(textOf),
+            ),
+          ),
+        );
+        expect(proved, merged(steps)).toContain(merged(steps));
+      }
+});

@@ -1,0 +1,335 @@
+/** The plans of warp-specialized kernels are proved for every launch, and plans with a mistake are refuted. */
+import { describe, expect, test } from "vitest";
+import {
+  attentionPipeline,
+  type BarrierName,
+  gemmPipeline,
+  type Pipeline,
+  type PipelineStep,
+} from "../../../../src/codegen/warp-specialize/pattern/pipeline.js";
+import { exploreProtocol, type ProtocolVerdict } from "../../../../src/codegen/warp-specialize/protocol/explore.js";
+import type { ProtocolForm } from "../../../../src/codegen/warp-specialize/protocol/program.js";
+import { writeFault } from "../../../../src/codegen/warp-specialize/protocol/writes.js";
+
+type Form = Omit<ProtocolForm, "pipeline">;
+
+/** Every form that a product's configs may have. */
+const products: readonly Form[] = [2, 3, 4, 5, 6, 7, 8].flatMap((stages) =>
+  [1, 2].flatMap((consumers) => [false, true].map((isPromoted) => ({ stages, consumers, isPromoted, mayIdle: false }))),
+);
+/** Attention has two stages; one more shows that the plan does not depend on it. */
+const attentions: readonly Form[] = [
+  ...[1, 2, 3].map((consumers) => ({ stages: 2, consumers })),
+  ...[1, 2].map((consumers) => ({ stages: 3, consumers })),
+].map((sizes) => ({ ...sizes, isPromoted: false, mayIdle: true }));
+const PIECES = [1, 2, 4].flatMap((pieces) =>
+  [1, 2].flatMap((outputs) => ({ pieces, depth: Math.min(pieces, 2), outputs })),
+);
+
+function expectProved(verdict: ProtocolVerdict): void {
+  expect(verdict).toEqual({ kind: "proved", states: expect.any(Number) as number });
+  expect(verdict.states).toBeLessThan(1000);
+}
+
+describe("should prove every launch", () => {
+  const title = "with $stages slots, $consumers consumers, promoted: $isPromoted";
+  test.each(products)(`of a product ${title}`, (form) => {
+    expectProved(exploreProtocol({ pipeline: gemmPipeline, ...form }));
+  });
+  test.each(attentions)(`of attention ${title}`, (form) => {
+    expectProved(exploreProtocol({ pipeline: attentionPipeline, ...form }));
+  });
+  test.each(PIECES)("that writes $outputs tiles in $pieces pieces", (form) => {
+    expect(writeFault(gemmPipeline, form)).toBeUndefined();
+    expect(writeFault(attentionPipeline, form)).toBeUndefined();
+  });
+});
+
+test.each(["later", "any"] as const)("should reject a release %s that stands elsewhere", (moved) => {
+  const pipeline = inConsumer(gemmPipeline, (step) =>
+    step.kind === "release" && step.when !== "always" ? { ...step, when: moved } : step,
+  );
+  expect(() => exploreProtocol({ pipeline, stages: 2, consumers: 1, isPromoted: false, mayIdle: false })).toThrow(
+    `a release cannot depend on iterations here: ${moved}`,
+  );
+});
+
+test("should count states, and prove nothing past their limit", () => {
+  const form = { pipeline: gemmPipeline, stages: 8, consumers: 2, isPromoted: false, mayIdle: false };
+  const { states } = exploreProtocol(form);
+  expect(exploreProtocol(form, states)).toEqual({ kind: "proved", states });
+  expect(exploreProtocol(form, states - 1)).toEqual({ kind: "unknown", states: states - 1 });
+});
+
+/** The steps with `change` applied to each, inner ones first; undefined leaves a step out. */
+function changed(
+  steps: readonly PipelineStep[],
+  change: (step: PipelineStep) => PipelineStep | undefined,
+): readonly PipelineStep[] {
+  return steps.flatMap((step) => {
+    const inner: PipelineStep =
+      "body" in step
+        ? { ...step, body: changed(step.body, change) }
+        : step.kind === "sum"
+          ? { ...step, whole: changed(step.whole, change), promoted: changed(step.promoted, change) }
+          : step.kind === "epilogue"
+            ? { ...step, piece: changed(step.piece, change) }
+            : step;
+    return change(inner) ?? [];
+  });
+}
+
+type Change = (step: PipelineStep) => PipelineStep | undefined;
+
+const inProducer = (pipeline: Pipeline, change: Change): Pipeline => ({
+  ...pipeline,
+  producer: changed(pipeline.producer, change),
+});
+const inConsumer = (pipeline: Pipeline, change: Change): Pipeline => ({
+  ...pipeline,
+  consumer: changed(pipeline.consumer, change),
+});
+const withArrivals = (pipeline: Pipeline, barrier: BarrierName, arrivals: "one" | "consumers"): Pipeline => ({
+  ...pipeline,
+  barriers: { ...pipeline.barriers, [barrier]: { per: "slot", arrivals } },
+});
+const without =
+  (kind: PipelineStep["kind"], is: (step: PipelineStep) => boolean = () => true): Change =>
+  (step) =>
+    step.kind === kind && is(step) ? undefined : step;
+const at = (barrier: BarrierName) => (step: PipelineStep) => "barrier" in step && step.barrier === barrier;
+
+const faultOf = (verdict: ProtocolVerdict): string => (verdict.kind === "refuted" ? verdict.fault : verdict.kind);
+const isWhole = ({ isPromoted }: Form) => !isPromoted;
+const hasSeveral = ({ consumers }: Form) => consumers > 1;
+const hasThree = ({ consumers }: Form) => consumers === 3;
+
+/** A mistake, what the refutation says, and the forms that have it. */
+type Mistake = readonly [string, Pipeline, RegExp, ((form: Form) => boolean)?];
+
+const producer = (change: Change) => inProducer(gemmPipeline, change);
+const consumer = (change: Change) => inConsumer(gemmPipeline, change);
+const settles = (pending: number) => (step: PipelineStep) => "pending" in step && step.pending === pending;
+
+const twiceIfCopy = (step: PipelineStep): readonly PipelineStep[] => (step.kind === "copy" ? [step, step] : [step]);
+
+/** The steps of the producer's iterations. */
+const slotFilling = gemmPipeline.producer.flatMap((tiles) =>
+  tiles.kind === "tiles" ? tiles.body.flatMap((turns) => (turns.kind === "turns" ? turns.body : [])) : [],
+);
+
+const productMistakes: readonly Mistake[] = [
+  ["that fills a slot without a wait", producer(without("wait")), /filled may get more arrivals/],
+  [
+    "whose producer waits for the other parity",
+    producer((step) => (step.kind === "wait" ? { kind: "wait", barrier: "emptied" } : step)),
+    /deadlock: the producer waits forever for emptied/,
+  ],
+  ["whose producer announces no bytes", producer(without("expect")), /bytes that are not announced/],
+  [
+    "whose producer leaves out a copy",
+    producer(without("copy", (step) => "operand" in step && step.operand === 1)),
+    /reads block 1 of a slot before a copy/,
+  ],
+  ["whose producer does not count turns", producer(without("advance")), /filled may get more arrivals/],
+  [
+    "that copies a block twice",
+    producer((step) => (step.kind === "turns" ? { ...step, body: step.body.flatMap(twiceIfCopy) } : step)),
+    /overwrites block 0 of a slot while another one fills it/,
+  ],
+  [
+    "that ends before its last copies",
+    { ...gemmPipeline, producer: [...gemmPipeline.producer, ...slotFilling] },
+    /a copy is under way at the end/,
+  ],
+  ["that multiplies without a wait", consumer(without("wait", at("filled"))), /reads block 0 of a slot without a wait/],
+  [
+    "whose consumers wait for the other parity",
+    consumer((step) => (step.kind === "wait" ? { ...step, isPreviousPhase: true } : step)),
+    /ahead of the phase that consumer 0 waits for/,
+  ],
+  ["that never empties a slot", consumer(without("release")), /deadlock: the producer waits forever for emptied/],
+  [
+    "that leaves out the last turn's release",
+    consumer(without("release", (step) => "when" in step && step.when === "any")),
+    /deadlock: the producer waits forever for emptied/,
+    isWhole,
+  ],
+  [
+    "that empties a slot whose product still runs",
+    consumer((step) => (step.kind === "release" && step.when === "later" ? { ...step, age: 0 } : step)),
+    /deadlock/,
+    isWhole,
+  ],
+  [
+    "that releases the turn before without waiting for its product",
+    consumer(without("settle", settles(1))),
+    /while a product of consumer 0 reads it/,
+    isWhole,
+  ],
+  [
+    "that ends while products run",
+    consumer(without("settle", settles(0))),
+    /ends while a product runs|more arrivals/,
+    isWhole,
+  ],
+  ["whose consumers do not count turns", consumer(without("advance")), /emptied may get more arrivals/],
+  [
+    "where one of two consumers empties a slot",
+    withArrivals(gemmPipeline, "emptied", "one"),
+    /emptied may get more arrivals/,
+    hasSeveral,
+  ],
+  [
+    "where a slot is filled by as many arrivals as there are consumers",
+    withArrivals(gemmPipeline, "filled", "consumers"),
+    /deadlock/,
+    hasSeveral,
+  ],
+];
+
+const loads = (change: Change) => inProducer(attentionPipeline, change);
+const uses = (change: Change) => inConsumer(attentionPipeline, change);
+
+const attentionMistakes: readonly Mistake[] = [
+  ["whose first turn finds no values", loads(without("blank")), /reads block 2 of a slot before a copy/],
+  ["whose last values have no turn", loads(without("release")), /deadlock: consumer 0 waits forever for keysFilled/],
+  [
+    "that loads queries without a wait",
+    loads(without("wait", at("queriesEmptied"))),
+    /queriesFilled may get more arrivals/,
+  ],
+  [
+    "whose consumers never give their queries back",
+    uses(without("release", at("queriesEmptied"))),
+    /deadlock: the producer waits forever for queriesEmptied/,
+  ],
+  [
+    "that gives queries back which products still read",
+    uses((step) => {
+      if (step.kind !== "release" || step.barrier !== "queriesEmptied") return step;
+      return step.when === "stay" ? { ...step, when: "always" } : undefined;
+    }),
+    /queriesFilled may get more arrivals/,
+    hasThree,
+  ],
+  ["that loads blocks without a wait", loads(without("wait")), /queriesFilled may get more arrivals/],
+  [
+    "that loads values without a wait",
+    loads(without("wait", at("valuesEmptied"))),
+    /valuesFilled may get more arrivals|overwrites block 2/,
+  ],
+  ["that loads values into the slot of their keys", loads(without("advance")), /valuesFilled may get more arrivals/],
+  ["that announces no keys", loads(without("expect", at("keysFilled"))), /bytes that are not announced/],
+  ["that loads no queries", loads(without("copy", at("queriesFilled"))), /reads block 0 of consumer \d before a copy/],
+  [
+    "that takes queries before they are there",
+    uses(without("wait", at("queriesFilled"))),
+    /reads block 0 of consumer 0 without a wait|more arrivals/,
+  ],
+  ["that multiplies keys without a wait", uses(without("wait", at("keysFilled"))), /keysEmptied may get more arrivals/],
+  [
+    "that multiplies values without a wait",
+    uses(without("wait", at("valuesFilled"))),
+    /reads block 2 of a slot without a wait/,
+  ],
+  [
+    "that never empties keys",
+    uses(without("release", at("keysEmptied"))),
+    /deadlock: the producer waits forever for keysEmptied/,
+  ],
+  [
+    "that never empties values",
+    uses(without("release", at("valuesEmptied"))),
+    /deadlock: the producer waits forever for valuesEmptied/,
+  ],
+  [
+    "that makes weights of scores whose product runs",
+    uses(without("settle", settles(1))),
+    /takes a product of block 1 while it runs/,
+  ],
+  [
+    "that waits for one product too few",
+    uses((step) => (step.kind === "settle" && step.pending === 1 ? { ...step, pending: 2 } : step)),
+    /takes a product of block 1 while it runs/,
+  ],
+  ["that scales a sum which a product adds to", uses(without("settle", settles(0))), /ends while a product runs/],
+  [
+    "that empties values which a product reads",
+    uses((step) => (step.kind === "compute" || (step.kind === "settle" && step.pending === 0) ? undefined : step)),
+    /ends while a product runs/,
+  ],
+  ["that does not count turns", uses(without("advance")), /keysEmptied may get more arrivals/],
+  ["whose consumers end early", uses(without("idle turns")), /leaves out iterations/],
+  [
+    "whose consumers give no turn",
+    uses(without("give turn")),
+    /deadlock: consumer 1 waits forever for turnGiven/,
+    hasSeveral,
+  ],
+  [
+    "where one of two consumers empties keys",
+    withArrivals(attentionPipeline, "keysEmptied", "one"),
+    /keysEmptied may get more arrivals/,
+    hasSeveral,
+  ],
+];
+
+test.each([
+  ["product", gemmPipeline, products.filter(({ isPromoted }) => isPromoted), "filled", "emptied"],
+  ["attention", attentionPipeline, attentions, "valuesFilled", "valuesEmptied"],
+] as const)(
+  "should refute a plan of %s that empties a slot before its product",
+  (_, pipeline, forms, filled, emptied) => {
+    const isRelease = at(emptied);
+    const early = inConsumer(pipeline, (step) => {
+      if (step.kind !== "turns") return step;
+      const body = step.body.filter((each) => !isRelease(each));
+      const wait = body.findIndex(at(filled));
+      return { ...step, body: body.toSpliced(wait + 1, 0, ...step.body.filter(isRelease)) };
+    });
+    for (const form of forms)
+      expect(faultOf(exploreProtocol({ pipeline: early, ...form })), JSON.stringify(form)).toMatch(
+        /overwrites block 2 of a slot while .*consumer \d (may read|reads) it|filled may get more arrivals/i,
+      );
+  },
+);
+
+describe.each([
+  ["a product", products, productMistakes],
+  ["attention", attentions, attentionMistakes],
+])("should refute in each form a plan of %s", (_, forms, mistakes) => {
+  for (const [name, pipeline, says, isConcerned = () => true] of mistakes)
+    test(name, () => {
+      for (const form of forms.filter(isConcerned))
+        expect(faultOf(exploreProtocol({ pipeline, ...form })), JSON.stringify(form)).toMatch(says);
+    });
+});
+
+test("should refute a plan that loses a slot in each tile, so that only the ninth tile waits forever", () => {
+  const pipeline = consumer(without("release", (step) => "when" in step && step.when === "any"));
+  const verdict = exploreProtocol({ pipeline, stages: 8, consumers: 1, isPromoted: false, mayIdle: false });
+  expect(verdict).toMatchObject({ kind: "refuted", fault: "deadlock: the producer waits forever for emptied" });
+  expect("iterations" in verdict && verdict.iterations).toBeGreaterThan(8);
+});
+
+test.each([
+  [
+    "that reuses a buffer which is being written to the tensor",
+    consumer(without("drain", (step) => "pending" in step && step.pending === "all but one buffer")),
+    "a consumer overwrites a piece that is being written",
+  ],
+  ["that writes without a fence", consumer(without("fence")), "a consumer writes a piece before a fence"],
+  [
+    "that ends while a piece is being written",
+    consumer(without("drain", (step) => "pending" in step && step.pending === "none")),
+    "a consumer ends while a piece is being written",
+  ],
+])("should refute a plan %s", (_, pipeline, says) => {
+  for (const form of PIECES) expect(writeFault(pipeline, form)).toBe(says);
+});
+
+test("should refute pieces that leave the last buffer to the first piece of the next tile", () => {
+  const says = "a consumer overwrites a piece that is being written";
+  expect(writeFault(gemmPipeline, { pieces: 3, depth: 2, outputs: 1 })).toBe(says);
+});

@@ -107,6 +107,7 @@ const PROPERTIES: Readonly<Record<ProofProperty, string>> = {
   race: "no race",
   order: "lanes in order",
   termination: "loops end",
+  barriers: "warp groups in order",
   launch: "can be launched",
   dividend: "dividends not negative",
   overflow: "no int32 wrap",

@@ -242,6 +242,7 @@ export type Verdict =
  * store, conflict at an element. `order`: no two lanes of a program conflict at an element between two barriers.
  * `dividend`: the dividend of `//` and `%` is not negative and the divisor is positive. `overflow`: int32 index
  * arithmetic does not wrap. `padding`: the values of masked lanes affect no result. `termination`: a `while` loop ends.
+ * `barriers`: the warp-specialized kernel never deadlocks, and its copies and reads of shared memory are in order.
  * `requirement`: a requirement is redundant, because every launch satisfies it. `launch`: some launch meets all
  * requirements, and some performs the access; there is an entry only if not.
  */
@@ -255,6 +256,7 @@ export type ProofProperty =
   | "overflow"
   | "padding"
   | "termination"
+  | "barriers"
   | "requirement"
   | "launch";
 

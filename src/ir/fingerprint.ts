@@ -34,7 +34,7 @@ const PARTS: Readonly<Record<keyof KernelIR, Part | undefined>> = {
   launch: undefined,
   triton: undefined,
   targets: undefined,
-  warpSpecialize: undefined,
+  warpSpecialize: "configs",
   reference: undefined,
   providers: undefined,
   flops: undefined,

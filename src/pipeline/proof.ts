@@ -1,14 +1,19 @@
 /** Certificates of kernels, with a cache. The evaluator confirms refutations. */
 import { preconditions } from "../analysis/preconditions.js";
 import { signatureOf } from "../codegen/module/signature.js";
+import { NotSpecializable } from "../codegen/warp-specialize/pattern/not-specializable.js";
+import { specialize } from "../codegen/warp-specialize/pattern/specialize.js";
+import { proveBarriers } from "../codegen/warp-specialize/protocol/proof.js";
 import type {
   Certificate,
   CachedProof,
   CompiledKernel,
   InvarianceProof,
+  Obligation,
   OutputProof,
   ProofCache,
   SmtExport,
+  Verdict,
 } from "../compiled/compiled-kernel.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
@@ -66,9 +71,22 @@ function relocate(
 function proveKernel(ir: KernelIR, lowered: KernelIR): Certificate {
   const [checked, runner] = [preconditions(lowered), caseRunner(ir, lowered)];
   const signature = signatureOf(lowered);
-  return withMends(prove(ir, checked, runner), ir, (changed) =>
+  const certificate = withMends(prove(ir, checked, runner), ir, (changed) =>
     prove(changed, checked, { ...runner, evaluate: (at) => evaluateCase(changed, signature, at, undefined) }),
   );
+  return { ...certificate, obligations: [...certificate.obligations, ...barrierObligations(ir, lowered)] };
+}
+
+/** The obligation of a kernel's warp-specialized form. */
+function barrierObligations(ir: KernelIR, lowered: KernelIR): readonly Obligation[] {
+  const form = ir.warpSpecialize === "never" ? undefined : specialize(ir, lowered);
+  if (!form || form instanceof NotSpecializable) return [];
+  const proof = proveBarriers(form);
+  const verdict: Verdict =
+    proof.kind === "proved"
+      ? { kind: "proved", configs: "each" }
+      : { kind: "unknown", missing: proof.kind === "refuted" ? proof.fault : `${proof.states} states are not all` };
+  return [{ property: "barriers", of: `the warp-specialized ${ir.name}`, at: ir.at, verdict }];
 }
 
 /** The obligations of a kernel as SMT-LIB scripts. */

@@ -72,3 +72,8 @@ export const notProved = defineCode("not-proved", (subject: string, missing: str
   `${subject} is not proved for all shapes: ${missing}`,
   remedy,
 ]);
+
+export const unprovedBarriers = defineCode("unproved-barriers", (subject: string, missing: string) => [
+  `the barriers of ${subject} are not proved: ${missing}`,
+  `report this mistake of TileScript, and write warpSpecialize: "never" until it is corrected`,
+]);

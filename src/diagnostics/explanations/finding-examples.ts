@@ -328,6 +328,14 @@ export const proofs = {
     },
     run: { proof: true },
   },
+  "unproved-barriers": {
+    meaning:
+      "`tilescript check` did not prove that the partitions of the warp-specialized kernel use their shared memory in order. This is a bug in TileScript.",
+    message:
+      'the barriers of the warp-specialized gemm are not proved: deadlock: the producer waits forever for emptied; report this mistake of TileScript, and write warpSpecialize: "never" until it is corrected',
+    command: "npx tilescript check kernel.ts",
+    remedy: "npx tilescript emit kernel.ts --warp-specialize never",
+  },
   "not-proved": {
     meaning:
       "`tilescript check` found neither a proof that the access is correct for all shapes and configs, nor a counterexample. The evaluator still checks every test case that runs.",

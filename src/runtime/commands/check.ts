@@ -13,7 +13,7 @@ import { compareWith, type OtherKernels, otherKernels } from "../invocation/othe
 import { invarianceLines } from "../report/invariance-text.js";
 import { explainHint, printDiagnostic } from "../report/code-frame.js";
 import { kernelDiagnostics } from "../report/kernel-diagnostics.js";
-import { proofSummary } from "../report/proof-text.js";
+import { barrierLines, proofSummary } from "../report/proof-text.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/errors.js";
@@ -128,7 +128,7 @@ async function checkKernel(kernel: Runnable, context: CheckContext): Promise<Che
       ...asked.report,
       ...(match && { certificate: match }),
     };
-    const lines = [...asked.lines];
+    const lines = [...barrierLines(proof), ...asked.lines];
     if (given && match) lines.push(certificateLine(name, match, given));
     if (smt !== undefined) lines.push(await writeScripts(compiled, smt));
     return { report, lines };

@@ -7,7 +7,7 @@ import {
   type ProofProperty,
 } from "../../compiled/compiled-kernel.js";
 import { Message } from "../../diagnostics/message.js";
-import { noLaunch, notProved, unreachedAccess } from "../../diagnostics/catalog/proof-codes.js";
+import { noLaunch, notProved, unprovedBarriers, unreachedAccess } from "../../diagnostics/catalog/proof-codes.js";
 import {
   type Diagnostic,
   type Edit,
@@ -35,6 +35,15 @@ export function proofSummary({ obligations, configs }: Certificate): string {
   return `${proved.length} of ${accessCount} proved for all shapes and ${configs} config${configs === 1 ? "" : "s"}${remarks}`;
 }
 
+/** A line about the barriers of each warp-specialized kernel. */
+export const barrierLines = ({ obligations }: Certificate): readonly string[] =>
+  obligations
+    .filter(({ property, verdict }) => property === "barriers" && verdict.kind === "proved")
+    .map(
+      (each) =>
+        `barriers of ${each.of}: proved: no deadlock, no slot reused early, no read before its copy, for every trip count`,
+    );
+
 function reasonsOf(obligations: readonly Obligation[]): string {
   const reasons = new Set(obligations.flatMap(({ verdict }) => (verdict.kind === "waived" ? [verdict.reason] : [])));
   return reasons.size === 0 ? "" : `; the author says: ${[...reasons].join("; ")}`;
@@ -57,9 +66,9 @@ function describeOpenLoops(obligations: readonly Obligation[]): string {
 }
 
 /**
- * Rejects a kernel with refuted obligations.
+ * Rejects a kernel with refuted obligations, or with barriers that are not proved.
  *
- * @throws TileScriptError with the refuted obligations, at the author's lines.
+ * @throws TileScriptError with these obligations, at the author's lines.
  */
 export function checkNotRefuted(proof: Certificate): void {
   const errors = proofDiagnostics(proof).filter(({ severity }) => severity === "error");
@@ -69,9 +78,10 @@ export function checkNotRefuted(proof: Certificate): void {
 /** Properties whose gaps in several lines usually have one cause. */
 const KERNEL_WIDE: ReadonlySet<ProofProperty> = new Set<ProofProperty>(["dividend", "overflow"]);
 
-/** An open loop is part of the summary. What rests on a lemma is not reported, because the lemma is. */
+/** An open loop is part of the summary, and barriers are errors. What rests on a lemma is not reported, because the lemma is. */
 const isReported = ({ property, verdict }: Obligation): boolean =>
   property !== "termination" &&
+  property !== "barriers" &&
   verdict.kind !== "proved" &&
   verdict.kind !== "waived" &&
   !(verdict.kind === "unknown" && verdict.isLemma);
@@ -91,7 +101,7 @@ export function proofDiagnostics(
   const refutedLocations = new Set(obligations.filter(({ verdict }) => verdict.kind === "refuted").map(locationKey));
   const causes = new Set<string>();
   const isNew = (cause: string): boolean => causes.size < causes.add(cause).size;
-  return obligations.filter(isReported).flatMap((obligation): Diagnostic[] => {
+  const diagnostics = obligations.filter(isReported).flatMap((obligation): Diagnostic[] => {
     const { property, of: subject, at, verdict } = obligation;
     if (property === "launch") {
       const message = launchDiagnostic(obligation);
@@ -109,7 +119,16 @@ export function proofDiagnostics(
     if (verdict.kind !== "refuted" || !isNew(verdict.mend ?? verdict.finding.message)) return [];
     return [{ ...refutedDiagnostic(verdict, suggestion, at), ...(verdict.mend === undefined && fix) }];
   });
+  return [...diagnostics, ...barrierDiagnostics(obligations)];
 }
+
+/** Errors, because only a mistake of TileScript leaves barriers unproved. */
+const barrierDiagnostics = (obligations: readonly Obligation[]): readonly Diagnostic[] =>
+  obligations.flatMap(({ property, of: subject, at, verdict }) =>
+    property === "barriers" && verdict.kind === "unknown"
+      ? [errorDiagnostic(unprovedBarriers(subject, verdict.missing), at)]
+      : [],
+  );
 
 /** The suggestion as an edit. A requirement has the location of the kernel. */
 function fixOf({ at }: Obligation, suggestion: Suggestion | undefined, fixFor: FixFor): Pick<Diagnostic, "edit"> {

@@ -493,6 +493,8 @@ export interface EvaluateOptions {
   readonly nonFinite?: boolean | undefined;
   /** The deadline (`performance.now()`), after which the evaluation ends with an error. */
   readonly until?: number | undefined;
+  /** The most iterations of a `tl.whileLoop`; one with more counts as endless. Default: 10,000,000. */
+  readonly maxIterations?: number | undefined;
   /** Also runs the lowered kernel, with views as pointers and masks, and reports differences. */
   readonly lowered?: boolean | undefined;
   /** Records the memory accesses of one program or of every program. */

@@ -28,7 +28,7 @@ import { Program } from "./program.js";
 import type { Prints } from "./prints.js";
 import { Sanitizer } from "./sanitizer.js";
 import { ALLOCATION_GAP, Tensor, UnknownAddress } from "./tensor.js";
-import { TimeLimit } from "./time-limit.js";
+import { RunLimit } from "./run-limit.js";
 import { attributeToLoads } from "./poison-sources.js";
 import { seedOf, shuffled, uniform } from "../numerics/seeded-random.js";
 
@@ -64,6 +64,8 @@ export interface Run extends Launch {
   readonly nonFinite?: boolean | undefined;
   /** Deadline on the clock of `performance.now()`. */
   readonly until?: number | undefined;
+  /** The most iterations of a `tl.whileLoop`. */
+  readonly maxIterations?: number | undefined;
   /** Receives the accesses. */
   readonly record?: AccessRecord | undefined;
   /** Receives the output of `tl.devicePrint`. */
@@ -107,7 +109,7 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const program = programFor(ir, bindings, run);
   const programNumbers = programOrder(x * y * z, run.order, run.seed).map((number) => number + 1);
   try {
-    const limit = new TimeLimit(run.until);
+    const limit = new RunLimit(run.until, run.maxIterations);
     program.launch(values, { memory, sanitizer, grid: [x, y, z], limit, prints: run.prints }, programNumbers);
   } catch (error) {
     if (error instanceof UnknownAddress || error instanceof EvaluationTimeout || error instanceof TileScriptError)

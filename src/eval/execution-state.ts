@@ -8,7 +8,7 @@ import type { Prints } from "./prints.js";
 import { load, store } from "./memory-access.js";
 import { Sanitizer } from "./sanitizer.js";
 import { type Tensor, tensorAt } from "./tensor.js";
-import { TimeLimit } from "./time-limit.js";
+import { RunLimit } from "./run-limit.js";
 
 type Triple = readonly [number, number, number];
 
@@ -17,7 +17,7 @@ export interface LaunchState {
   readonly memory: readonly Tensor[];
   readonly sanitizer: Sanitizer;
   readonly grid: Triple;
-  readonly limit: TimeLimit;
+  readonly limit: RunLimit;
   readonly prints?: Prints | undefined;
 }
 
@@ -31,7 +31,7 @@ export class ExecutionState {
   /** Ops that rounded although the run is unrounded. */
   readonly rounded = new Set<OpStatement>();
 
-  limit = new TimeLimit();
+  limit = new RunLimit();
   prints: Prints | undefined;
 
   launch({ memory, sanitizer, grid, limit, prints }: LaunchState): void {

@@ -390,8 +390,9 @@ export class Program {
         if (this.#scalar(test(), "whether this loop goes on depends", location) === 0) return;
         if (iterations === most) this.state.sanitizer.reportProgram(falseHint.trips(most), location);
         this.state.at = location;
-        this.state.limit.check(location);
-        if (iterations >= MAX_ITERATIONS) fail(endlessLoop.iterations(MAX_ITERATIONS), location);
+        const { limit } = this.state;
+        limit.check(location);
+        if (iterations >= limit.iterations) fail(endlessLoop.iterations(limit.iterations), location);
         iterate(start);
       }
     };
@@ -418,9 +419,6 @@ export class Program {
 
 /** Thrown to end a program early. */
 const EXIT = Symbol("exit");
-
-/** Limit on iterations. A longer loop counts as endless. */
-const MAX_ITERATIONS = 10_000_000;
 
 function runAll(steps: readonly Step[]): void {
   for (const step of steps) step();

@@ -68,11 +68,17 @@ function relocate(
   return { ...certificate, obligations };
 }
 
+/** The most iterations of a `tl.whileLoop` in a search for counterexamples, which takes small sizes. */
+const MAX_ITERATIONS = 10_000;
+
 function proveKernel(ir: KernelIR, lowered: KernelIR): Certificate {
   const [checked, runner] = [preconditions(lowered), caseRunner(ir, lowered)];
   const signature = signatureOf(lowered);
   const certificate = withMends(prove(ir, checked, runner), ir, (changed) =>
-    prove(changed, checked, { ...runner, evaluate: (at) => evaluateCase(changed, signature, at, undefined) }),
+    prove(changed, checked, {
+      ...runner,
+      evaluate: (at) => evaluateCase(changed, signature, at, undefined, { maxIterations: MAX_ITERATIONS }),
+    }),
   );
   return { ...certificate, obligations: [...certificate.obligations, ...barrierObligations(ir, lowered)] };
 }
@@ -98,7 +104,7 @@ function caseRunner(ir: KernelIR, lowered: KernelIR): CaseRunner {
   return {
     refusal: (at) => refusal(lowered, at),
     lanes: (at) => estimateWork(ir, at).lanes,
-    evaluate: (at) => evaluateCase(ir, signature, at, undefined, { lowered }),
+    evaluate: (at) => evaluateCase(ir, signature, at, undefined, { lowered, maxIterations: MAX_ITERATIONS }),
   };
 }
 
@@ -116,7 +122,7 @@ function kernelOutputs(
     runner: {
       refusal: (at) => refusal(lowered, at),
       lanes: (at) => estimateWork(ir, at).lanes,
-      compare: (at) => evaluate(at).comparison,
+      compare: (at) => evaluate(at, { maxIterations: MAX_ITERATIONS }).comparison,
     },
   });
 }

@@ -1,6 +1,6 @@
 /** `while` loops that are shown to end by a measure that each iteration decreases, and loops that are not. */
 import { expect, test } from "vitest";
-import { kernel, scalar, tensor, tl } from "../../../src/index.js";
+import { constexpr, kernel, scalar, tensor, tl } from "../../../src/index.js";
 import { build } from "../../../src/pipeline/build.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
@@ -257,4 +257,34 @@ test("what is shown to end ends, from every start", { timeout: 600_000 }, () => 
         expect({ seed, start, ends: ends(loop, [Math.floor(start / 3), start], arms) }).toMatchObject({ ends: true });
   }
   expect(proved).toBeGreaterThan(0);
+});
+
+/** A loop that ends only if the element that it copies is large. */
+const loopOnData = kernel(
+  "loop_on_data",
+  {
+    params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+    grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 16 },
+  },
+  ({ x, y, BLOCK, N }) => {
+    const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const state = tl.mut(tl.full([], 0, tl.int32));
+    tl.whileLoop(
+      () => state.value.lt(N),
+      () => {
+        tl.store(y.at(i), tl.load(x.at(i)));
+        state.value = tl.load(y.at(0)).to(tl.int32);
+      },
+    );
+  },
+);
+
+test("a search for counterexamples ends although a loop does not", { timeout: 120_000 }, async () => {
+  const compiled = await build(loopOnData);
+  const evaluate = () =>
+    compiled.evaluate({ sizes: { N: 40 }, dtypes: {}, config: 0, seed: 1 }, { maxIterations: 100 });
+  expect(evaluate).toThrow("this loop does not end within 100 iterations");
+  const kinds = compiled.proof().obligations.map(({ verdict }) => verdict.kind);
+  expect(kinds).not.toContain("refuted");
 });

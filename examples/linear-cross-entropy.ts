@@ -115,7 +115,7 @@ const lossOfTiles = kernel(
     const products = tl.mut(tl.zeros([BLOCK_K], tl.float32));
     for (const k of tl.range(0, K, BLOCK_K)) {
       const rk = k.add(tl.arange(0, BLOCK_K));
-      const word = tl.load(weight.at(label, rk)).to(tl.float32);
+      const word = tl.load(weight.at(tl.inBounds(label), rk)).to(tl.float32);
       products.value = products.value.add(tl.load(x.at(row, rk)).to(tl.float32).mul(word));
     }
     tl.store(lse.at(row), log2Sum);

@@ -189,7 +189,7 @@ export const faulty: readonly Faulty[] = [
     at: { sizes: { M: 3, V: 70, K: 20 } },
     stored: [stored("loss", "log2Sum.mul(LN_2).sub(tl.sum(products.value, 0))", "row.eq(0)", "")],
     scale: [".mul(LOG2_E), -Infinity", ", -Infinity"],
-    swap: ["weight.at(label, rk)", "weight.at(label.mul(0), rk)"],
+    swap: ["weight.at(tl.inBounds(label), rk)", "weight.at(label.mul(0), rk)"],
   },
   {
     example: "bias-gelu",

@@ -150,7 +150,6 @@ def loss_of_tiles_kernel(
     loss_ptr,
     lse_ptr,
     K,
-    V,
     TILES,
     stride_xm,
     stride_xk,
@@ -187,14 +186,15 @@ def loss_of_tiles_kernel(
     log2_sum = top + tl.log2(sum_)
     label = tl.load(labels_ptr + row * stride_labels_m)
     products = tl.zeros([BLOCK_K], dtype=tl.float32)
-    weight_base = weight_ptr + label.to(tl.int64) * stride_weight_v
     x_base = x_ptr + row * stride_xm
     for k in range(0, K, BLOCK_K):
         rk = k + tl.arange(0, BLOCK_K)
         mask_1 = rk < K
         word = tl.load(
-            weight_base + rk.to(tl.int64) * stride_weight_k,
-            mask=(label < V) & mask_1,
+            weight_ptr
+            + label.to(tl.int64) * stride_weight_v
+            + rk.to(tl.int64) * stride_weight_k,
+            mask=mask_1,
             other=0.0,
         ).to(tl.float32)
         products += (
@@ -243,7 +243,6 @@ def _loss_of_tiles(x, weight, labels, best, total):
     """
     loss, lse = _loss_of_tiles_meta(x, weight, labels, best, total)
     M, K = x.shape
-    V = weight.shape[0]
     TILES = best.shape[0]
     if M == 0:
         return loss, lse
@@ -277,7 +276,6 @@ def _loss_of_tiles(x, weight, labels, best, total):
         loss_of_tiles_kernel[(M,)](
             *tensors.values(),
             K,
-            V,
             TILES,
             *_strides(tensors),
             BLOCK_T=BLOCK_T,

@@ -65,6 +65,9 @@ export function formatLocation(location: Location): string {
   return `${location.file}:${location.line}:${location.column}`;
 }
 
+export const isSameLocation = (x: Location | undefined, y: Location | undefined): boolean =>
+  x?.file === y?.file && x?.line === y?.line && x?.column === y?.column;
+
 /** One line per location: `gemm.ts:12:5 - error scope-escape: …`. */
 export function formatDiagnostic(diagnostic: Diagnostic): string {
   const prefix = diagnostic.at ? `${formatLocation(diagnostic.at)} - ` : "";

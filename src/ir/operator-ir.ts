@@ -24,5 +24,12 @@ export interface Composition {
   readonly results: Readonly<Record<string, TorchNode>>;
 }
 
+/** The distinct kernels that compositions launch. */
+export const kernelsOf = (...compositions: readonly Composition[]): readonly KernelIR[] => [
+  ...new Set(
+    compositions.flatMap(({ steps }) => steps).flatMap((step) => (step.kind === "launch" ? [step.kernel] : [])),
+  ),
+];
+
 /** The name of a tensor's gradient among the inputs of `backward`. */
 export const gradientOf = (name: string): string => `grad_${name}`;

@@ -7,6 +7,7 @@ import { evaluateUnrounded, inputsOf } from "../eval/evaluate-case.js";
 import { coordinates } from "../eval/findings.js";
 import { refusal } from "../eval/refusal.js";
 import type { KernelIR } from "../ir/nodes.js";
+import { kernelsOf } from "../ir/operator-ir.js";
 import { outputsAgainst, type Side } from "../prove/equivalence/output-proofs.js";
 import type { ComparingRunner } from "../prove/equivalence/refute.js";
 
@@ -32,7 +33,7 @@ export function withSide(compiled: Omit<CompiledKernel, "against">, side: Compar
 function compare(own: ComparedSide, other: ComparedSide | undefined): ReturnType<CompiledKernel["against"]> {
   if (!other) throw new Error("the other kernel was compiled by another copy of the package");
   const sideOf = (ir: KernelIR): ComparedSide =>
-    ir === own.ir || own.forward?.steps.some((step) => "kernel" in step && step.kernel === ir) ? own : other;
+    ir === own.ir || (own.forward && kernelsOf(own.forward).includes(ir)) ? own : other;
   return outputsAgainst(own, other, {
     checkedOf: (ir) => preconditions(sideOf(ir).loweredOf(ir)),
     certificateOf: (ir) => sideOf(ir).certificateOf(ir),

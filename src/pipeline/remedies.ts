@@ -7,7 +7,7 @@ import type {
   Remedy,
   Requirements,
 } from "../compiled/compiled-kernel.js";
-import { formatLocation, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
+import { isSameLocation, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { KernelDefinition } from "../dsl/definition.js";
 import * as tl from "../dsl/tl.js";
 import { trace } from "../dsl/trace.js";
@@ -102,8 +102,7 @@ function traceExpression(expression: HostExpression, meta: Meta): unknown {
 
 /** The kernel with a change at a location. Undefined if nothing there can be changed so. */
 function changedBody(ir: KernelIR, remedy: Remedy | Requirements, at: Location | undefined): KernelIR | undefined {
-  const isThere = ({ location }: OpStatement) =>
-    at !== undefined && location !== undefined && formatLocation(location) === formatLocation(at);
+  const isThere = ({ location }: OpStatement) => at !== undefined && isSameLocation(location, at);
   const changed = (change: (statement: OpStatement) => readonly Statement[]): KernelIR => ({
     ...ir,
     body: changeOps(ir.body, change),

@@ -4,7 +4,7 @@
  */
 import type { TestCase, Evaluation, Finding } from "../compiled/compiled-kernel.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
-import type { Location } from "../diagnostics/diagnostic.js";
+import { isSameLocation, type Location } from "../diagnostics/diagnostic.js";
 import { conditionsOf, FALSE, not, symbolsIn, type Term } from "../symbolic/term.js";
 import type { Budget } from "./algebra/budget.js";
 import { LaunchSearch, testCaseOf } from "./launch-search.js";
@@ -118,16 +118,14 @@ function findingIn(
     budget.spend(Math.ceil(lanes / LANES_PER_STEP));
     const { findings } = runner.evaluate(testCase);
     return findings.find(
-      ({ code, at: found }) => findingCodes.includes(code) && locations.some((expected) => isSame(found, expected)),
+      ({ code, at: found }) =>
+        findingCodes.includes(code) && locations.some((expected) => isSameLocation(found, expected)),
     );
   } catch {
     // A test case may fail in other ways, such as a division by zero on the host.
     return undefined;
   }
 }
-
-const isSame = (x: Location | undefined, y: Location | undefined): boolean =>
-  x?.file === y?.file && x?.line === y?.line && x?.column === y?.column;
 
 /** A variable of a point, and the conditions that can be checked once it has a value. */
 interface PointVariable {

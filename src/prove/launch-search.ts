@@ -19,9 +19,12 @@ export interface IndexedConfig {
   readonly index: number;
 }
 
+export const indexedConfigs = ({ tuning }: KernelIR): readonly IndexedConfig[] =>
+  tuning.configs.map(({ values }, index) => ({ values, index }));
+
 /** The first config of each group that differs in launch options alone. */
-export function distinctConfigs({ tuning }: KernelIR): readonly IndexedConfig[] {
-  const configs = tuning.configs.map(({ values }, index) => [cacheKey(values), { values, index }] as const);
+export function distinctConfigs(ir: KernelIR): readonly IndexedConfig[] {
+  const configs = indexedConfigs(ir).map((config) => [cacheKey(config.values), config] as const);
   return [...new Map(configs.toReversed()).values()].toSorted((x, y) => x.index - y.index);
 }
 

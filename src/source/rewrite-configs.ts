@@ -16,6 +16,7 @@ import { formatLiteral } from "../compiled/canonical-json.js";
 import type { Config, FoundConfigs } from "../compiled/compiled-kernel.js";
 import { configsForExactGpu, formatGpu, listsOf } from "../compiled/configs-by-gpu.js";
 import type { Architecture } from "../compiled/kernel-targets.js";
+import { isSameLocation } from "../diagnostics/diagnostic.js";
 import type { RewrittenText } from "../ir/source-index.js";
 import { property, type ConfigsLiteral, configsLiteral } from "./spec-locations.js";
 import { locate } from "./sites.js";
@@ -109,10 +110,9 @@ const COMMENT_PREFIX = "// Fastest on ";
 
 /** The author's text of a config, including the comments above it except those of an earlier search. */
 function originalText(list: ts.ArrayLiteralExpression | undefined, { at: location }: Config): string | undefined {
-  const match = list?.elements.find((element) => {
-    const start = locate(list.getSourceFile(), element.getStart());
-    return start.line === location?.line && start.column === location.column && start.file === location.file;
-  });
+  const match = list?.elements.find((element) =>
+    isSameLocation(locate(list.getSourceFile(), element.getStart()), location),
+  );
   const lines = match?.getFullText().trim().split("\n");
   return lines
     ?.filter((line) => !line.trim().startsWith(COMMENT_PREFIX))

@@ -69,6 +69,10 @@ export const STEPS = [2_000, 500] as const;
 export const elementSymbols = (rank: number): readonly Term[] =>
   Array.from({ length: rank }, (_, axis) => symbol(`i${axis}`));
 
+/** The conditions of an index within a shape. */
+export const rangesOf = (index: readonly Term[], shape: readonly Term[]): readonly Term[] =>
+  index.flatMap((each, axis) => [atLeast(each, number(0)), below(each, atAxis(shape, axis))]);
+
 /** Sizes, scalars and inputs of a kernel's reference. */
 export function scopeOf(ir: KernelIR, { launch, environment }: SymbolicModel): ReferenceScope {
   return {

@@ -2,19 +2,11 @@
  * Derivatives of real expressions by an element of an input, in reverse mode: each path to the input gives a sum of its
  * own. Where a function has no derivative, they are those of PyTorch.
  */
-import {
-  andTerm,
-  difference,
-  equal,
-  negative,
-  not,
-  number,
-  substitute,
-  symbol,
-  type Term,
-} from "../../symbolic/term.js";
+import { andTerm, equal, not, substitute, symbol, type Term } from "../../symbolic/term.js";
 import { atAxis } from "../../types/axis.js";
-import { canonical, linearIn } from "./integer-form.js";
+import { equalityOf } from "./fold-variables.js";
+import { canonical } from "./integer-form.js";
+import { compared } from "./kernel-rules.js";
 import { noRule } from "./no-rule.js";
 import {
   add,
@@ -45,14 +37,8 @@ type OpenFunction = "maximum" | "minimum";
 
 const TWO_OVER_ROOT_OF_PI = divide(real(rational(2n)), squareRoot(constant("π")));
 
-const isAbove = (x: Real, y: Real, then: Real, otherwise: Real): Real => ({
-  kind: "comparison",
-  operator: "greater",
-  x,
-  y,
-  then,
-  otherwise,
-});
+const isAbove = (x: Real, y: Real, then: Real, otherwise: Real): Real =>
+  compared({ operator: "greater" }, x, y, then, otherwise);
 
 /** Factors of the chain rule. The gradients of maxima differ between functions of PyTorch where operands are equal. */
 const slopes: Readonly<Record<Exclude<FunctionName, OpenFunction>, (x: Real, value: Real) => Real>> = {
@@ -158,14 +144,16 @@ export class Derivative {
       index.map((each, axis) => equal(each, atAxis(this.element, axis))),
       factor,
     ];
-    for (let next = solved(rest, conditions); next; next = solved(rest, conditions)) {
-      const { variable, by } = next;
+    const nextEquality = () => equalityOf({ variables: rest.map(({ variable }) => variable), domain: conditions });
+    for (let next = nextEquality(); next; next = nextEquality()) {
+      const { variable, condition, value } = next;
+      const by = new Map([[variable, value]]);
       const replaced = (term: Term): Term => canonical(substitute(term, by));
-      const { domain } = variable;
-      conditions = [...conditions.filter((each) => each !== next?.condition), domain].map(replaced);
+      const fixed = rest.filter((each) => each.variable === variable).map(({ domain }) => domain);
+      conditions = [...conditions.filter((each) => each !== condition), ...fixed].map(replaced);
       rest = rest
-        .filter((each) => each !== variable)
-        .map((each) => ({ variable: each.variable, domain: replaced(each.domain) }));
+        .filter((each) => each.variable !== variable)
+        .map((each) => ({ ...each, domain: replaced(each.domain) }));
       at = substituteReal(at, by);
     }
     return rest.reduceRight<Real>(
@@ -173,18 +161,4 @@ export class Derivative {
       choose(andTerm(...conditions), at, zero),
     );
   }
-}
-
-/** An equation that fixes a variable. */
-function solved(variables: readonly Summed[], conditions: readonly Term[]) {
-  for (const condition of conditions) {
-    if (condition.kind !== "equal") continue;
-    for (const variable of variables) {
-      const form = linearIn(difference(...condition.operands), variable.variable);
-      if (!form || (form.factor !== number(1) && form.factor !== number(-1))) continue;
-      const value = canonical(form.factor === number(1) ? negative(form.rest) : form.rest);
-      return { condition, variable, by: new Map([[variable.variable, value]]) };
-    }
-  }
-  return undefined;
 }

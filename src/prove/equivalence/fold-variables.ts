@@ -53,7 +53,8 @@ export function resolveEqualities(open: () => OpenFold, substituted: Substitutio
   }
 }
 
-function equalityOf({ variables, domain }: OpenFold) {
+/** An equation that fixes a variable, and the value. */
+export function equalityOf({ variables, domain }: Pick<OpenFold, "variables" | "domain">) {
   for (const condition of domain) {
     if (condition.kind !== "equal") continue;
     for (const variable of variables) {

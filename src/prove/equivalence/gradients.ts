@@ -2,10 +2,10 @@
 import { type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { gradientOf } from "../../ir/operator-ir.js";
 import type { TorchNode } from "../../torch/node.js";
-import { andTerm, atLeast, below, not, number, symbol } from "../../symbolic/term.js";
+import { andTerm, not, symbol } from "../../symbolic/term.js";
 import { atAxis } from "../../types/axis.js";
 import { isInt, members } from "../../types/dtype.js";
-import type { Comparison } from "./compare.js";
+import { type Comparison, rangesOf } from "./compare.js";
 import { Derivative } from "./derivative.js";
 import type { Launches } from "./operators.js";
 import { add, freshName, input as element, type Real } from "./real.js";
@@ -40,7 +40,7 @@ function chained(gradient: string, { shape, at }: SymbolicTensor, derivative: De
   const lane = shape.map(() => symbol(freshName("k")));
   const variables = lane.map((variable, axis) => ({
     variable: variable.name,
-    domain: andTerm(atLeast(variable, number(0)), below(variable, atAxis(shape, axis))),
+    domain: andTerm(...rangesOf([variable], [atAxis(shape, axis)])),
   }));
   return derivative.of(at(lane), element(gradient, lane), variables);
 }

@@ -1,11 +1,10 @@
 /** The outputs of an operator: what its kernels compute, put into one another, against its reference. */
 import type { Precondition } from "../../analysis/preconditions.js";
 import { type KernelIR, type Param, paramsOf, type TensorParam, tensorsOf } from "../../ir/nodes.js";
-import { type Composition, gradientOf } from "../../ir/operator-ir.js";
+import { type Composition, gradientOf, kernelsOf } from "../../ir/operator-ir.js";
 import {
   andTerm,
   atLeast,
-  below,
   call,
   conditionsOf,
   mapOperands,
@@ -33,6 +32,7 @@ import {
   elementSymbols,
   mention,
   normalizerOf,
+  rangesOf,
   scopeOf,
   sizeFacts,
   STEPS,
@@ -114,10 +114,8 @@ export class Launches {
     result: TorchNode,
     referenceOf: (torch: TorchReference) => SymbolicTensor,
   ): Comparison {
-    const updating = compositions
-      .flatMap(({ steps }) => steps)
-      .find((step) => "kernel" in step && tensorsOf(step.kernel, "inout").length > 0);
-    if (updating && "kernel" in updating) return { missing: `${updating.kernel.name} updates its arguments` };
+    const updating = kernelsOf(...compositions).find((kernel) => tensorsOf(kernel, "inout").length > 0);
+    if (updating) return { missing: `${updating.name} updates its arguments` };
     for (const found of [this.#witnesses, this.#unstable]) found.length = 0;
     const facts = this.#facts.child();
     const written = this.torch.tensor(result);
@@ -224,10 +222,6 @@ export class Launches {
     });
   }
 }
-
-/** The conditions of an index within a shape. */
-const rangesOf = (index: readonly Term[], shape: readonly Term[]): readonly Term[] =>
-  index.flatMap((each, axis) => [atLeast(each, number(0)), below(each, atAxis(shape, axis))]);
 
 interface Written {
   readonly cases: readonly Case[];

@@ -10,13 +10,13 @@ import type {
   ProofProperty,
 } from "../../compiled/compiled-kernel.js";
 import { type KernelIR, type TensorParam, tensorsOf } from "../../ir/nodes.js";
-import type { Composition, KernelLaunch, OperatorIR } from "../../ir/operator-ir.js";
+import { type Composition, kernelsOf, type KernelLaunch, type OperatorIR } from "../../ir/operator-ir.js";
 import { withTermTable } from "../../symbolic/term.js";
 import { withMonomials } from "../algebra/monomial.js";
 import { type Computes, kernelComputes, operatorComputes } from "./computes.js";
 import type { CheckedPreconditions } from "./operators.js";
 import { type ComparingRunner, type DifferingLaunch, findDifference } from "./refute.js";
-import type { IndexedConfig } from "../launch-search.js";
+import { type IndexedConfig, indexedConfigs } from "../launch-search.js";
 
 export interface OutputContext {
   readonly checkedOf: CheckedPreconditions;
@@ -58,9 +58,10 @@ export function outputProofs(
         return tensorsOf(ir, "out", "inout").flatMap((output, which) => {
           const node = references[which];
           if (!node) return [];
-          const configs = ir.tuning.configs.map(({ values }, index) => ({ values, index }));
           const computed = kernelComputes(ir, output, node, checkedOf);
-          return [proofOf(output, verdictOf(computed, [ir], context, refuting(ir, output, configs, context)))];
+          return [
+            proofOf(output, verdictOf(computed, [ir], context, refuting(ir, output, indexedConfigs(ir), context))),
+          ];
         });
       const { forward, backward } = operator;
       const compared = operatorComputes({ signature: ir, forward, backward, references, checkedOf });
@@ -104,15 +105,6 @@ function verdictOf(
   return computed.kind === "equal" ? { kind: "proved" } : computed;
 }
 
-const kernelsOf = (...compositions: readonly Composition[]): readonly KernelIR[] => [
-  ...new Set(
-    compositions
-      .flatMap(({ steps }) => steps)
-      .filter((step): step is KernelLaunch => "kernel" in step)
-      .map(({ kernel }) => kernel),
-  ),
-];
-
 /** A kernel, or an operator with its signature as a kernel. */
 export interface Side {
   readonly ir: KernelIR;
@@ -140,7 +132,6 @@ export function outputsAgainst(
     checkedOf,
   };
   const context = { certificateOf, overwrites: () => false };
-  const configs = ir.tuning.configs.map(({ values }, index) => ({ values, index }));
   return withTermTable(() =>
     withMonomials(() =>
       operatorComputes(operator).map(({ tensor, computes }) => {
@@ -148,7 +139,7 @@ export function outputsAgainst(
           return proofOf(tensor, { kind: "unknown", missing: `the other kernel has no output ${tensor.name}` });
         // Whether a kernel may overflow is asked of itself, against its reference.
         const computed: Computes = computes.kind === "unstable" ? { kind: "equal" } : computes;
-        const refute = runner ? refuting(ir, tensor, configs, { runner }) : () => undefined;
+        const refute = runner ? refuting(ir, tensor, indexedConfigs(ir), { runner }) : () => undefined;
         return proofOf(tensor, verdictOf(computed, kernelsOf(forward), context, refute));
       }),
     ),

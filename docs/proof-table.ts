@@ -50,7 +50,10 @@ export function identityTable(): string {
 export function computesFigures(): string {
   const file = resolve(import.meta.dirname, "../bench/results/computes.json");
   const { date, rows, seconds } = JSON.parse(readFileSync(file, "utf8")) as ComputesRecord;
-  const proved = rows.filter(({ verdict }) => verdict === "proved");
+  const [outputs, gradients] = [false, true].map((isGradient) => {
+    const own = rows.filter((row) => (row.isGradient ?? false) === isGradient);
+    return { all: own.length, proved: own.filter(({ verdict }) => verdict === "proved").length };
+  });
   const files = new Set(rows.map(({ example }) => example));
   const isWhole = (name: string): boolean =>
     rows.every(({ example, verdict }) => example !== name || verdict === "proved");
@@ -59,7 +62,7 @@ export function computesFigures(): string {
   const whole = [...files].filter(isWhole).map((name) => `\`${name}\``);
   return [
     "",
-    `On ${date}, ${proved.length} of the ${rows.length} outputs of the examples were \`proved\`. In addition to the proofs, the comparison took ${middle?.[1]} s of CPU in the median of ${times.length} files, and at most ${last?.[1]} s (\`${last?.[0]}\`). All outputs of these examples are \`proved\`:\n\n- ${whole.join("\n- ")}`,
+    `On ${date}, ${outputs?.proved} of the ${outputs?.all} outputs and ${gradients?.proved} of the ${gradients?.all} gradients of the examples were \`proved\`. In addition to the proofs, the comparison took ${middle?.[1]} s of CPU in the median of ${times.length} files, and at most ${last?.[1]} s (\`${last?.[0]}\`). All outputs and gradients of these examples are \`proved\`:\n\n- ${whole.join("\n- ")}`,
     "",
   ].join("\n");
 }

@@ -53,8 +53,14 @@ export function resolveEqualities(open: () => OpenFold, substituted: Substitutio
   }
 }
 
-/** An equation that fixes a variable, and the value. */
-export function equalityOf({ variables, domain }: Pick<OpenFold, "variables" | "domain">) {
+/** A condition of a domain that fixes a variable, and the variable's value. */
+interface Equality {
+  readonly variable: string;
+  readonly condition: Term;
+  readonly value: Term;
+}
+
+export function equalityOf({ variables, domain }: Pick<OpenFold, "variables" | "domain">): Equality | undefined {
   for (const condition of domain) {
     if (condition.kind !== "equal") continue;
     for (const variable of variables) {

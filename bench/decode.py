@@ -93,7 +93,7 @@ def main() -> None:
         torch.cuda.empty_cache()
     compare(decode)
     sizes = {"heads": HEADS, "group": GROUP, "head_dim": SIZE, "page": PAGE}
-    given.out.write_text(json.dumps({**about(ROUNDS), **sizes, "rows": rows}, indent=2) + "\n")
+    given.out.write_text(json.dumps({**about(), "rounds": ROUNDS, **sizes, "rows": rows}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ def say(**row: Any) -> None:
     print(json.dumps(row), flush=True)
 
 
-def about(rounds: int) -> dict[str, Any]:
+def about() -> dict[str, Any]:
     """What a record says of the machine and of the day."""
     import torch
     import triton
@@ -24,7 +24,6 @@ def about(rounds: int) -> dict[str, Any]:
         "torch": torch.__version__,
         "triton": triton.__version__,
         "date": date.today().isoformat(),
-        "rounds": rounds,
     }
 
 

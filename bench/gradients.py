@@ -210,7 +210,7 @@ def main() -> None:
     if rival:
         ways["liger"] = rival
     attention = load(given.folder / "attention_with_gradients.py")
-    record: dict[str, Any] = {**about(ROUNDS), "attention": [], "loss": []}
+    record: dict[str, Any] = {**about(), "rounds": ROUNDS, "attention": [], "loss": []}
     record["compared"] = [*compare_attention(attention), *compare(ways)]
 
     def add(part: str, row: dict[str, Any]) -> None:

@@ -1,9 +1,9 @@
 """Compares the bits of rows between launches of many sizes, for invariance.ts.
 
-    python invariance.py FOLDER
+    python invariance.py FOLDER --out FILE
 
 FOLDER has the modules that bench/invariance.ts writes, with the cases. The rows of the largest launch are computed
-again in smaller ones. A case ends with an error if a bit differs.
+again in smaller ones. The record names the sizes at which a bit differs, and the script then ends with an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from gluon_modules import load, say
+from gluon_modules import about, load, say
 
 #: Sizes around blocks, and those that Triton compiles for: 1 and multiples of 16.
 COUNTS = [1, 2, 3, 7, 15, 16, 17, 31, 32, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 500, 512, 1000, 1024, 2047, 2048, 4096]
@@ -36,7 +36,7 @@ def sliced(x: torch.Tensor, dims: list[str | int], size: str, start: int, count:
     return x.contiguous()
 
 
-def compare(folder: Path, case: dict[str, Any]) -> None:
+def compare(folder: Path, case: dict[str, Any]) -> dict[str, Any]:
     call = getattr(load(folder / case["file"]), case["function"])
     torch.manual_seed(1)
     most = max(COUNTS)
@@ -59,16 +59,20 @@ def compare(folder: Path, case: dict[str, Any]) -> None:
             expected = sliced(full, own, case["size"], 0, count)
             if not torch.equal(part.view(torch.uint8), expected.view(torch.uint8)):
                 differing.append(count)
-    say(kernel=case["function"], size=case["size"], counts=len(COUNTS), differing=differing)
-    assert not differing, (case["function"], differing)
+    return {"kernel": case["kernel"], "size": case["size"], "sizes": case["sizes"], "differing": differing}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
-    for case in json.loads((folder / "cases.json").read_text()):
-        compare(folder, case)
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    for case in json.loads((given.folder / "cases.json").read_text()):
+        rows.append(compare(given.folder, case))
+        say(**rows[-1])
+        given.out.write_text(json.dumps({**about(), "counts": COUNTS, "rows": rows}, indent=2) + "\n")
+    assert not any(row["differing"] for row in rows), [row["kernel"] for row in rows if row["differing"]]
 
 
 main()

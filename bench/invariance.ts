@@ -1,8 +1,9 @@
 /**
  * On what the bits of the examples' outputs depend: `npm run bench -- invariance`, or `-- --write` to record it in
- * bench/results/invariance.json, the source of the figures in docs/proofs.md. `-- --gpu` compares the bits of kernels
- * that declare a size invariant, at many of its values, on this machine's GPU. For a machine without Node,
- * `--prepare FOLDER` only writes the modules, which `python bench/invariance.py FOLDER` runs there.
+ * bench/results/invariance.json, the source of the figures in docs/proofs.md. `-- --gpu --out invariance-h200.json`, a
+ * file in bench/results, compares the bits of kernels that declare a size invariant, at many of its values, on this
+ * machine's GPU. For a machine without Node, `--prepare FOLDER` only writes the modules, which `python
+ * bench/invariance.py FOLDER --out FILE` runs there.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ import { build, type CompiledKernel } from "tilescript";
 import type { AxisVerdict, RunsVerdict } from "../src/compiled/compiled-kernel.js";
 import { KernelDefinition } from "../src/dsl/definition.js";
 import { examples } from "../tests/support/examples.js";
-import { runOrPrepare } from "./in-python.js";
+import { resultFile, runOrPrepare } from "./in-python.js";
 import { roundToTenth, writeReport } from "./write-report.js";
 
 export interface InvarianceRow {
@@ -32,6 +33,21 @@ export interface InvarianceRecord {
   readonly seconds: Readonly<Record<string, number>>;
 }
 
+/** The record of `--gpu`: the sizes of kernels, and the values of the invariant size at which a bit differed. */
+export interface InvarianceBits {
+  readonly gpu: string;
+  readonly torch: string;
+  readonly triton: string;
+  readonly date: string;
+  readonly counts: readonly number[];
+  readonly rows: readonly {
+    readonly kernel: string;
+    readonly size: string;
+    readonly sizes: Readonly<Record<string, number>>;
+    readonly differing: readonly number[];
+  }[];
+}
+
 /** Kernels that are compared on a GPU, each with the size in which it is declared invariant and the other sizes. */
 const COMPARED: Readonly<Record<string, { readonly size: string; readonly sizes: Readonly<Record<string, number>> }>> =
   {
@@ -45,7 +61,12 @@ const COMPARED: Readonly<Record<string, { readonly size: string; readonly sizes:
   };
 
 const { values: flags } = parseArgs({
-  options: { write: { type: "boolean" }, gpu: { type: "boolean" }, prepare: { type: "string" } },
+  options: {
+    write: { type: "boolean" },
+    gpu: { type: "boolean" },
+    out: { type: "string", default: "invariance-gpu.json" },
+    prepare: { type: "string" },
+  },
 });
 
 const textOf = (verdict: AxisVerdict | RunsVerdict): string | undefined => {
@@ -103,10 +124,11 @@ async function emitInto(folder: string): Promise<void> {
       const variable = typeof dtype === "string" ? undefined : signature.dtypes[dtype.variable]?.[0];
       return { name: python, role, dtype: variable ?? dtype, dims, optional };
     });
-    cases.push({ file, function: signature.name, tensors, ...compared });
+    cases.push({ kernel: name, file, function: signature.name, tensors, ...compared });
   }
   writeFileSync(join(folder, "cases.json"), JSON.stringify(cases, undefined, 2));
 }
 
-if (flags.gpu || flags.prepare !== undefined) await runOrPrepare(flags.prepare, "invariance.py", emitInto, []);
+if (flags.gpu || flags.prepare !== undefined)
+  await runOrPrepare(flags.prepare, "invariance.py", emitInto, ["--out", resultFile(flags.out)]);
 else await table();

@@ -66,8 +66,7 @@ def heads(count: int, rows: int, size: int) -> list[Any]:
     return [torch.randn(count, rows, size, device="cuda", dtype=torch.bfloat16) for _ in range(4)]
 
 
-def compare_attention(module: Any) -> list[dict[str, Any]]:
-    ways = attention_ways(module)
+def compare_attention(ways: dict[str, Callable[..., Any]]) -> list[dict[str, Any]]:
     rows = []
     # A multiple of 16, as Triton compiles another kernel for other numbers, and of no block.
     count = 1008
@@ -90,13 +89,13 @@ def compare_attention(module: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def measure_attention(module: Any, size: int, rows: int, causal: bool) -> dict[str, Any]:
+def measure_attention(ways: dict[str, Callable[..., Any]], size: int, rows: int, causal: bool) -> dict[str, Any]:
     count = 16 * 16384 // rows
     *given, dout = heads(count, rows, size)
     leaves = [x.requires_grad_() for x in given]
     runs: dict[str, Callable[[], Any]] = {}
     refused: dict[str, str] = {}
-    for way, run in attention_ways(module).items():
+    for way, run in ways.items():
         try:
             out = run(*leaves, causal)
             torch.autograd.grad(out, leaves, dout, retain_graph=True)
@@ -209,7 +208,7 @@ def main() -> None:
     rival = liger()
     if rival:
         ways["liger"] = rival
-    attention = load(given.folder / "attention_with_gradients.py")
+    attention = attention_ways(load(given.folder / "attention_with_gradients.py"))
     record: dict[str, Any] = {**about(), "rounds": ROUNDS, "attention": [], "loss": []}
     record["compared"] = [*compare_attention(attention), *compare(ways)]
 

@@ -169,7 +169,7 @@ function describeLate(
     (feature) => !reached.has(feature),
   );
   const others = missing.length > 0 ? `no case had ${missing.join(", ")}` : "they differ in sizes and values only";
-  return [`${count} of ${planned.length} cases, as ${formatSeconds(timeLimitMs)} were over: ${others}`, ...firstCall];
+  return [...firstCall, `${count} of ${planned.length} cases, as ${formatSeconds(timeLimitMs)} were over: ${others}`];
 }
 
 const formatSeconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;

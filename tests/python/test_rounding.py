@@ -4,7 +4,7 @@ import unittest
 
 import torch
 
-from tilescript_worker.rounding import rounding_reach
+from tilescript_worker.rounding import MARGIN, rounding_reach, sample_seeds
 
 FLOAT32 = torch.finfo(torch.float32).eps
 
@@ -20,7 +20,8 @@ def reaches(m: int, n: int, dtype: torch.dtype = torch.float32) -> tuple[list[to
     x, above = (torch.randn((m, n), generator=generator, dtype=torch.float64) for _ in "xy")
     weight = torch.randn(n, generator=generator, dtype=torch.float64)
     exact = of_layer_norm(x, weight, above)
-    return exact, rounding_reach(lambda: of_layer_norm(x, weight, above), exact, torch.finfo(dtype).eps, seed=0)
+    first, _ = sample_seeds(0)
+    return exact, rounding_reach(lambda: of_layer_norm(x, weight, above), exact, torch.finfo(dtype).eps, first)
 
 
 class Reach(unittest.TestCase):
@@ -35,6 +36,20 @@ class Reach(unittest.TestCase):
         scale = exact[0].abs().max().item()
         self.assertLess(moved[0].max().item(), 1e-5 * scale)
         self.assertGreater(moved[0].min().item(), 0)
+
+    def test_more_samples_explain_what_the_first_ones_missed(self) -> None:
+        generator = torch.Generator().manual_seed(2)
+        sizes = [(4000, 8), (8,), (4000, 8)]
+        x, weight, above = (torch.randn(each, generator=generator, dtype=torch.float64) for each in sizes)
+        exact = of_layer_norm(x, weight, above)
+
+        def reach(seeds: list[int]) -> torch.Tensor:
+            return rounding_reach(lambda: of_layer_norm(x, weight, above), exact, FLOAT32, seeds)[0]
+
+        error = reach([1_000]) / MARGIN
+        first, more = map(reach, sample_seeds(0))
+        self.assertGreater((error > first).sum().item(), 10)
+        self.assertEqual((error > torch.maximum(first, more)).sum().item(), 0)
 
     def test_float64_moves_less(self) -> None:
         _, moved = reaches(4, 100, torch.float64)
@@ -52,7 +67,7 @@ class Reach(unittest.TestCase):
             return list(torch.autograd.grad(leaf.amax(), [leaf]))
 
         # Else none would be the largest any more, and the gradient 0.
-        self.assertLess(rounding_reach(gradients, gradients(), FLOAT32, seed=0)[0].max().item(), 1e-5)
+        self.assertLess(rounding_reach(gradients, gradients(), FLOAT32, range(8))[0].max().item(), 1e-5)
 
     def test_infinite_results_allow_nothing(self) -> None:
         x = torch.tensor([0.0, 1.0], dtype=torch.float64)
@@ -61,7 +76,7 @@ class Reach(unittest.TestCase):
             leaf = x.clone().requires_grad_()
             return list(torch.autograd.grad(leaf.log().sum(), [leaf]))
 
-        moved = rounding_reach(gradients, gradients(), FLOAT32, seed=0)[0]
+        moved = rounding_reach(gradients, gradients(), FLOAT32, range(8))[0]
         self.assertEqual(moved[0].item(), 0.0)
         self.assertLess(moved[1].item(), 1e-5)
 

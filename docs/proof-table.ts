@@ -86,6 +86,29 @@ export function invarianceFigures(): string {
   ].join("\n");
 }
 
+interface InvarianceOnGpu {
+  readonly gpu: string;
+  readonly torch: string;
+  readonly triton: string;
+  readonly date: string;
+  readonly counts: readonly number[];
+  readonly rows: readonly { readonly kernel: string; readonly differing: readonly number[] }[];
+}
+
+/** Whose bits were compared on a GPU, from `npm run bench -- invariance --gpu`. */
+export function invarianceOnGpu(): string {
+  const file = resolve(import.meta.dirname, "../bench/results/invariance-h200.json");
+  const { gpu, torch, triton, date, counts, rows } = JSON.parse(readFileSync(file, "utf8")) as InvarianceOnGpu;
+  const names = rows.map(({ kernel, differing }) =>
+    differing.length === 0 ? `\`${kernel}\`` : `\`${kernel}\` (not for M = ${differing.join(", ")})`,
+  );
+  return [
+    "",
+    `On ${date}, the rows of these examples had the same bits for ${counts.length} values of M from ${counts[0]} to ${counts.at(-1)}, on one ${gpu} with torch ${torch} and Triton ${triton}: ${names.join(", ")}.`,
+    "",
+  ].join("\n");
+}
+
 /** In code, where `*` and `|` have no meaning; a bar ends a cell all the same. */
 const escapeCell = (text: string, column: number): string => {
   const escaped = text.replaceAll("|", "\\|");

@@ -22,6 +22,7 @@ import { diagnosticsPage } from "./diagnostics.js";
 import { installParts } from "./install-tables.js";
 import { faultTable } from "./fault-table.js";
 import { decodeTable } from "./decode-table.js";
+import { gradientsTables } from "./gradients-tables.js";
 import { galleryTable } from "./gallery-table.js";
 import { languagePage } from "./language.js";
 import { kernelPart } from "./kernel-part.js";
@@ -32,6 +33,7 @@ import {
   computesFigures,
   identityTable,
   invarianceFigures,
+  invarianceOnGpu,
   proofTable,
   proofTimes,
   smallWorldFigures,
@@ -109,6 +111,7 @@ async function commonParts(): Promise<MarkedParts> {
     launch: launchTable(),
     tuning: tuningTable(),
     decode: decodeTable(),
+    ...gradientsTables(),
     ...specializedTables(),
     ...(await commandParts()),
     ...testingParts(),
@@ -197,6 +200,7 @@ async function partsOf(document: string): Promise<MarkedParts> {
       identities: identityTable(),
       computes: computesFigures(),
       invariance: invarianceFigures(),
+      invariance_gpu: invarianceOnGpu(),
       times: proofTimes(),
       small_world: smallWorldFigures(),
       smt: smtFigures(),

@@ -1,0 +1,70 @@
+/** The tables of `docs/performance.md` about operators with gradients, from the results of `npm run bench -- gradients`. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { afterFirst, captioned, tableLines } from "./markdown-table.js";
+
+interface Attention {
+  readonly rows: number;
+  readonly size: number;
+  readonly causal: boolean;
+  /** Milliseconds by way and pass. */
+  readonly ms: Readonly<Record<string, number>>;
+}
+
+interface Loss {
+  readonly tokens: number;
+  readonly words: number;
+  readonly elements: number;
+  /** Milliseconds by way. */
+  readonly ms: Readonly<Record<string, number>>;
+  /** What a step allocates at its peak, by way. */
+  readonly bytes: Readonly<Record<string, number>>;
+}
+
+interface Report {
+  readonly gpu: string;
+  readonly torch: string;
+  readonly triton: string;
+  readonly date: string;
+  readonly rounds: number;
+  readonly attention: readonly Attention[];
+  readonly loss: readonly Loss[];
+}
+
+export function gradientsTables(): Readonly<Record<"attention_gradients" | "losses", string>> {
+  const file = resolve(import.meta.dirname, "../bench/results/gradients-h200.json");
+  const report = JSON.parse(readFileSync(file, "utf8")) as Report;
+  const { gpu, torch, triton, date, rounds } = report;
+  const caption = `${gpu}, torch ${torch}, Triton ${triton}, ${date}: milliseconds, medians of ${rounds} alternating rounds. Each call starts with an empty L2 cache and an idle GPU.`;
+  return {
+    attention_gradients: captioned(caption, attentionLines(report.attention)),
+    losses: captioned(caption, lossLines(report.loss)),
+  };
+}
+
+const milliseconds = (time: number): string => time.toPrecision(3);
+
+function attentionLines(rows: readonly Attention[]): readonly string[] {
+  const head = ["rows", "elements", "causal", "forward", "cuDNN", "vs cuDNN", "backward", "cuDNN", "vs cuDNN"];
+  const lines = rows.map(({ rows: count, size, causal, ms }) => {
+    const passes = ["forward", "backward"].flatMap((pass) => {
+      const [ours, theirs] = [ms[`tilescript ${pass}`]!, ms[`cudnn ${pass}`]!];
+      return [milliseconds(ours), milliseconds(theirs), (theirs / ours).toFixed(2)];
+    });
+    return [String(count), String(size), causal ? "yes" : "no", ...passes];
+  });
+  return tableLines(head, lines, () => true);
+}
+
+function lossLines(rows: readonly Loss[]): readonly string[] {
+  const ways = { tilescript: "example", eager: "PyTorch", compiled: "compiled", liger: "Liger-Kernel" };
+  const head = ["tokens × words × elements", ...Object.values(ways), "products alone"];
+  const lines = rows.map(({ tokens, words, elements, ms, bytes }) => [
+    `${tokens} × ${words} × ${elements}`,
+    ...Object.keys(ways).map((way) => `${milliseconds(ms[way]!)} (${mebibytes(bytes[way]!)} MiB)`),
+    milliseconds(ms["products"]!),
+  ]);
+  return tableLines(head, lines, afterFirst);
+}
+
+const mebibytes = (bytes: number): string => Math.round(bytes / 2 ** 20).toLocaleString("en-US");

@@ -1,9 +1,6 @@
 /** Certificates of kernels, with a cache. The evaluator confirms refutations. */
 import { preconditions } from "../analysis/preconditions.js";
 import { signatureOf } from "../codegen/module/signature.js";
-import { NotSpecializable } from "../codegen/warp-specialize/pattern/not-specializable.js";
-import { specialize } from "../codegen/warp-specialize/pattern/specialize.js";
-import { proveBarriers } from "../codegen/warp-specialize/protocol/proof.js";
 import type {
   Certificate,
   CachedProof,
@@ -26,6 +23,7 @@ import type { CaseRunner } from "../prove/counterexample.js";
 import { invarianceProofs } from "../prove/invariance/invariance.js";
 import { withMends } from "../prove/mends.js";
 import { overwrites, prove, proveAsScripts } from "../prove/prove.js";
+import { warpSpecializedKernel } from "./warp-specialization.js";
 
 /** The cached certificate of an equal kernel at any source location, or a new one. */
 export function cachedProof(cache: ProofCache | undefined, ir: KernelIR, lowered: KernelIR): Certificate {
@@ -83,15 +81,10 @@ function proveKernel(ir: KernelIR, lowered: KernelIR): Certificate {
   return { ...certificate, obligations: [...certificate.obligations, ...barrierObligations(ir, lowered)] };
 }
 
-/** The obligation of a kernel's warp-specialized form. */
+/** The obligation of a kernel's warp-specialized form, which exists only if its barriers are proved. */
 function barrierObligations(ir: KernelIR, lowered: KernelIR): readonly Obligation[] {
-  const form = ir.warpSpecialize === "never" ? undefined : specialize(ir, lowered);
-  if (!form || form instanceof NotSpecializable) return [];
-  const proof = proveBarriers(form);
-  const verdict: Verdict =
-    proof.kind === "proved"
-      ? { kind: "proved", configs: "each" }
-      : { kind: "unknown", missing: proof.kind === "refuted" ? proof.fault : `${proof.states} states are not all` };
+  if (!warpSpecializedKernel(ir, lowered).form()) return [];
+  const verdict: Verdict = { kind: "proved", configs: "each" };
   return [{ property: "barriers", of: `the warp-specialized ${ir.name}`, at: ir.at, verdict }];
 }
 

@@ -2,15 +2,19 @@
 import type { CompiledKernel, Specialize } from "../compiled/compiled-kernel.js";
 import { type Diagnostic, fail, warning } from "../diagnostics/diagnostic.js";
 import { notSpecialized } from "../diagnostics/catalog/definition-codes.js";
+import { unprovedBarriers } from "../diagnostics/catalog/proof-codes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { specialize, type Specialized } from "../codegen/warp-specialize/pattern/specialize.js";
 import { NotSpecializable } from "../codegen/warp-specialize/pattern/not-specializable.js";
+import type { ProtocolVerdict } from "../codegen/warp-specialize/protocol/explore.js";
+import { proveBarriers } from "../codegen/warp-specialize/protocol/proof.js";
 
 export interface WarpSpecializedKernel {
   /**
    * The form that a caller requests; by default the spec decides.
    *
-   * @throws TileScriptError at the statement that prevents specialization, if the form is required.
+   * @throws TileScriptError at the statement that prevents specialization, if the form is required, and at a kernel whose
+   * barriers are not proved.
    */
   form(mode?: Specialize): Specialized | undefined;
   /** The reason why the form is missing, if it is requested but not required. */
@@ -24,7 +28,7 @@ export interface WarpSpecializedKernels {
 
 export function warpSpecializedKernel(ir: KernelIR, lowered: KernelIR): WarpSpecializedKernel {
   let cached: Specialized | NotSpecializable | undefined;
-  const specializeOnce = () => (cached ??= specialize(ir, lowered));
+  const specializeOnce = () => (cached ??= withProvedBarriers(ir, specialize(ir, lowered)));
   return {
     form(mode = ir.warpSpecialize) {
       if (mode === "never") return undefined;
@@ -39,6 +43,18 @@ export function warpSpecializedKernel(ir: KernelIR, lowered: KernelIR): WarpSpec
         : [];
     },
   };
+}
+
+function withProvedBarriers(ir: KernelIR, form: Specialized | NotSpecializable): Specialized | NotSpecializable {
+  if (!(form instanceof NotSpecializable)) requireBarriers(ir, proveBarriers(form));
+  return form;
+}
+
+/** @throws TileScriptError if the proof of a kernel's barriers failed, so that no module contains such a kernel. */
+export function requireBarriers({ name, at }: Pick<KernelIR, "name" | "at">, proof: ProtocolVerdict): void {
+  if (proof.kind === "proved") return;
+  const missing = proof.kind === "refuted" ? proof.fault : `${proof.states} states are not all`;
+  fail(unprovedBarriers(name, missing), at);
 }
 
 /**

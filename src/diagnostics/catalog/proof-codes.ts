@@ -73,7 +73,7 @@ export const notProved = defineCode("not-proved", (subject: string, missing: str
   remedy,
 ]);
 
-export const unprovedBarriers = defineCode("unproved-barriers", (subject: string, missing: string) => [
-  `the barriers of ${subject} are not proved: ${missing}`,
+export const unprovedBarriers = defineCode("unproved-barriers", (kernel: string, missing: string) => [
+  `the barriers of the warp-specialized ${kernel} are not proved: ${missing}`,
   `report this mistake of TileScript, and write warpSpecialize: "never" until it is corrected`,
 ]);

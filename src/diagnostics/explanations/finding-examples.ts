@@ -330,7 +330,7 @@ export const proofs = {
   },
   "unproved-barriers": {
     meaning:
-      "`tilescript check` did not prove that the partitions of the warp-specialized kernel use their shared memory in order. This is a bug in TileScript.",
+      "No proof shows that the partitions of the warp-specialized kernel use their shared memory in order, so TileScript does not emit the kernel. This is a bug in TileScript.",
     message:
       'the barriers of the warp-specialized gemm are not proved: deadlock: the producer waits forever for emptied; report this mistake of TileScript, and write warpSpecialize: "never" until it is corrected',
     command: "npx tilescript check kernel.ts",

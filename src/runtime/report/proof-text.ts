@@ -7,7 +7,7 @@ import {
   type ProofProperty,
 } from "../../compiled/compiled-kernel.js";
 import { Message } from "../../diagnostics/message.js";
-import { noLaunch, notProved, unprovedBarriers, unreachedAccess } from "../../diagnostics/catalog/proof-codes.js";
+import { noLaunch, notProved, unreachedAccess } from "../../diagnostics/catalog/proof-codes.js";
 import {
   type Diagnostic,
   type Edit,
@@ -78,10 +78,9 @@ export function checkNotRefuted(proof: Certificate): void {
 /** Properties whose gaps in several lines usually have one cause. */
 const KERNEL_WIDE: ReadonlySet<ProofProperty> = new Set<ProofProperty>(["dividend", "overflow"]);
 
-/** An open loop is part of the summary, and barriers are errors. What rests on a lemma is not reported, because the lemma is. */
+/** An open loop is part of the summary. What rests on a lemma is not reported, because the lemma is. */
 const isReported = ({ property, verdict }: Obligation): boolean =>
   property !== "termination" &&
-  property !== "barriers" &&
   verdict.kind !== "proved" &&
   verdict.kind !== "waived" &&
   !(verdict.kind === "unknown" && verdict.isLemma);
@@ -101,7 +100,7 @@ export function proofDiagnostics(
   const refutedLocations = new Set(obligations.filter(({ verdict }) => verdict.kind === "refuted").map(locationKey));
   const causes = new Set<string>();
   const isNew = (cause: string): boolean => causes.size < causes.add(cause).size;
-  const diagnostics = obligations.filter(isReported).flatMap((obligation): Diagnostic[] => {
+  return obligations.filter(isReported).flatMap((obligation): Diagnostic[] => {
     const { property, of: subject, at, verdict } = obligation;
     if (property === "launch") {
       const message = launchDiagnostic(obligation);
@@ -119,16 +118,7 @@ export function proofDiagnostics(
     if (verdict.kind !== "refuted" || !isNew(verdict.mend ?? verdict.finding.message)) return [];
     return [{ ...refutedDiagnostic(verdict, suggestion, at), ...(verdict.mend === undefined && fix) }];
   });
-  return [...diagnostics, ...barrierDiagnostics(obligations)];
 }
-
-/** Errors, because only a mistake of TileScript leaves barriers unproved. */
-const barrierDiagnostics = (obligations: readonly Obligation[]): readonly Diagnostic[] =>
-  obligations.flatMap(({ property, of: subject, at, verdict }) =>
-    property === "barriers" && verdict.kind === "unknown"
-      ? [errorDiagnostic(unprovedBarriers(subject, verdict.missing), at)]
-      : [],
-  );
 
 /** The suggestion as an edit. A requirement has the location of the kernel. */
 function fixOf({ at }: Obligation, suggestion: Suggestion | undefined, fixFor: FixFor): Pick<Diagnostic, "edit"> {

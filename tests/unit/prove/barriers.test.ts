@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { gemm } from "../../../examples/gemm.js";
 import { build } from "../../../src/pipeline/build.js";
-import { barrierLines, checkNotRefuted } from "../../../src/runtime/report/proof-text.js";
+import { requireBarriers } from "../../../src/pipeline/warp-specialization.js";
+import { barrierLines } from "../../../src/runtime/report/proof-text.js";
 import * as attentions from "../codegen/fixtures/attentions.js";
 import * as products from "../codegen/fixtures/products.js";
 
@@ -27,14 +28,11 @@ test.each([
   expect(barrierLines((await build(kernel)).proof())).toEqual([]);
 });
 
-test("should reject a kernel whose barriers are not proved", async () => {
-  const certificate = (await build(products.asked)).proof();
-  const missing = "deadlock: the producer waits forever for emptied";
-  const obligations = certificate.obligations.map((each) =>
-    each.property === "barriers" ? { ...each, verdict: { kind: "unknown", missing } as const } : each,
-  );
-  expect(() => checkNotRefuted(certificate)).not.toThrow();
-  expect(() => checkNotRefuted({ ...certificate, obligations })).toThrow(
-    `the barriers of the warp-specialized asked are not proved: ${missing}; report this mistake of TileScript`,
+test("should refuse to emit a kernel whose barriers are not proved", () => {
+  const kernel = { name: "gemm", at: undefined };
+  const fault = "deadlock: the producer waits forever for emptied";
+  expect(() => requireBarriers(kernel, { kind: "proved", states: 9 })).not.toThrow();
+  expect(() => requireBarriers(kernel, { kind: "refuted", fault, iterations: 9, states: 9 })).toThrow(
+    `the barriers of the warp-specialized gemm are not proved: ${fault}; report this mistake of TileScript`,
   );
 });

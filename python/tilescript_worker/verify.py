@@ -19,7 +19,7 @@ from .invoke import Arguments, GuardedMemory, argument_list, guard_operators, ha
 from .judge import Results, Run, changed_inputs, differences, exact_and_own, guarded_run, outside_writes
 from .modules import autotuners, forget_choices, load
 from .protocol import RequestError, number
-from .specialized import specialized
+from .specialized import Launch, specialized
 
 
 def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
@@ -65,7 +65,8 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
             comparisons, problems = compared, problems or [f"{specialized_run.kernel} differs from the reference"]
     if has_reference and request["gradients"] and not corrupted:
         with GuardedMemory(len(inputs)) as memory:
-            comparisons += _compare_gradients(module, inputs, values, request, device, selection)
+            compared, selection = _compare_gradients(module, inputs, values, request, device, selection)
+            comparisons += compared
         outside = outside_writes(inputs, {}, memory)
         problems = problems or outside or changed_inputs(_read_only(request["inputs"]), inputs)
         corrupted = bool(outside)
@@ -86,13 +87,40 @@ def _compare_gradients(
     request: dict[str, Any],
     device: Device,
     selection: dict[str, Any] | None,
-) -> list[dict[str, Any]]:
-    """Compares gradients, and if they are right, those with the warp-specialized kernels where the case allows them."""
+) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """Compares gradients, and if they are right, those with the warp-specialized kernels where the case allows them.
+
+    The second result is ``selection``, or that of the backward pass if it has more configs or does not fit the GPU.
+    """
     compared = gradients.compare_gradients(module, inputs, values, request, device)
-    if selection is None or "config" not in selection or any(comparison["wrong"] for comparison in compared):
-        return compared
-    with specialized(module, request["specialized"]):
-        return gradients.compare_gradients(module, inputs, values, request, device)
+    is_misfit = selection is not None and "misfit" in selection
+    if request["specialized"] is None or is_misfit or any(comparison["wrong"] for comparison in compared):
+        return compared, selection
+    try:
+        with specialized(module, request["specialized"]) as launches:
+            again = gradients.compare_gradients(module, inputs, values, request, device)
+    except Exception as error:
+        return compared, _misfit(error)
+    return again, _selection(launches)
+
+
+def _selection(launches: list[Launch]) -> dict[str, Any] | None:
+    """The config of the kernel that has most, as the kernels of an operator have different numbers of them."""
+    if not launches:
+        return None
+    longest = max(launches, key=lambda launch: launch.config_count)
+    return {"config": longest.config, "of": longest.config_count}
+
+
+def _misfit(error: Exception) -> dict[str, Any]:
+    """Says that the GPU has no room for a config.
+
+    Raises:
+        Exception: The error, if it has another cause.
+    """
+    if not is_out_of_resources(error):
+        raise error
+    return {"misfit": describe(error, None)["message"]}
 
 
 def _run(
@@ -146,9 +174,7 @@ def _specialized(
                 if not launches or runs[-1].corrupted:
                     break
     except Exception as error:
-        if not is_out_of_resources(error):
-            raise
-        return _Specialized({"misfit": describe(error, None)["message"]}, {}, [], False)
+        return _Specialized(_misfit(error), {}, [], False)
     if not launches:
         return _Specialized(None, {}, [], False)
     first, *others = runs
@@ -157,10 +183,9 @@ def _specialized(
         problem for run in others for problem in _differences(first.results, run.results, request, False)
     ]
     problems = [f"{launches[0]}: {problem}" for problem in problems_found[:1]]
-    # The kernels of an operator have different numbers of configs.
-    longest = max(launches, key=lambda launch: launch.config_count)
-    selection = {"config": longest.config, "of": longest.config_count}
-    return _Specialized(selection, runs[-1].results, problems, any(run.corrupted for run in runs), str(launches[0]))
+    return _Specialized(
+        _selection(launches), runs[-1].results, problems, any(run.corrupted for run in runs), str(launches[0])
+    )
 
 
 def _comparisons(

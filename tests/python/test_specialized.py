@@ -99,7 +99,7 @@ def gradient_specialized_kernel(dy_ptr, dx_ptr, N, FAULT: tl.constexpr, BLOCK: t
 class _Twice(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
-        return twice(x.detach())
+        return twice(x.detach()) if IS_FORWARD_SPECIALIZED else x.detach() * 2
 
     @staticmethod
     def backward(ctx, dy):
@@ -124,6 +124,12 @@ class Specialized(unittest.TestCase):
 
     def write(self, fault: str = "0.0", noise: str = "0.0") -> None:
         self.path.write_text(f"FAULT, NOISE = {fault}, {noise}\n{MODULE}")
+
+    def write_operator(self, fault: str = "0.0", is_forward_specialized: bool = True) -> None:
+        constants = (
+            f"FAULT, NOISE = 0.0, 0.0\nGRADIENT_FAULT, IS_FORWARD_SPECIALIZED = {fault}, {is_forward_specialized}"
+        )
+        self.path.write_text(f"{constants}\n{MODULE}{OPERATOR}")
 
     def verify(self, config: "int | None", n: int = 64, gradients: "tuple[str, ...]" = ()) -> dict:
         def vector(name, role):
@@ -178,10 +184,10 @@ class Specialized(unittest.TestCase):
         self.assertEqual((found["specialized"], found["problems"]), (None, []))
 
     def test_gradients_are_compared_with_the_specialized_kernels_too(self) -> None:
-        for fault, wrong in (("0.0", 0), ("0.5", 64)):
-            self.path.write_text(f"FAULT, NOISE, GRADIENT_FAULT = 0.0, 0.0, {fault}\n{MODULE}{OPERATOR}")
+        for fault, wrong, is_forward_specialized in (("0.0", 0, True), ("0.5", 64, True), ("0.5", 64, False)):
+            self.write_operator(fault, is_forward_specialized)
             found = self.verify(3, gradients=("x",))
-            self.assertEqual(found["specialized"], {"config": 0, "of": 3})
+            self.assertEqual(found["specialized"], {"config": 3, "of": 4})
             compared = [(each["output"], each["wrong"]) for each in found["comparisons"]]
             self.assertEqual(compared, [("y", 0), ("x.grad", wrong)])
             plain = self.verify(None, gradients=("x",))
@@ -193,9 +199,8 @@ class Specialized(unittest.TestCase):
             self.verify(1)
         self.assertRegex(caught.exception.launched, "the warp-specialized kernel, with its config 1 of 3")
 
-    def test_what_a_gpu_has_no_room_for_is_told_and_fails_nothing(self) -> None:
-        self.write()
-        module = load(str(self.path), ["twice_kernel"], 1)
+    def refuse(self, kernel: str) -> None:
+        """Makes launches of a kernel fail as on a GPU that has no room for it."""
 
         class OutOfResources(Exception):
             """As Triton's."""
@@ -203,10 +208,21 @@ class Specialized(unittest.TestCase):
         def refuse(*_arguments, **_options):
             raise OutOfResources("shared memory")
 
-        autotuner(module.twice_specialized_kernel).fn.run = refuse
+        autotuner(getattr(load(str(self.path), ["twice_kernel"], 1), kernel)).fn.run = refuse
+
+    def test_what_a_gpu_has_no_room_for_is_told_and_fails_nothing(self) -> None:
+        self.write()
+        self.refuse("twice_specialized_kernel")
         found = self.verify(2)
         self.assertRegex(found["specialized"]["misfit"], "config 2 of 3 .*: shared memory")
         self.assertEqual((found["problems"], [each["wrong"] for each in found["comparisons"]]), ([], [0]))
+
+    def test_a_backward_pass_that_a_gpu_has_no_room_for_fails_nothing(self) -> None:
+        self.write_operator()
+        self.refuse("gradient_specialized_kernel")
+        found = self.verify(2, gradients=("x",))
+        self.assertRegex(found["specialized"]["misfit"], "config 2 of 4 .*: shared memory")
+        self.assertEqual((found["problems"], [each["wrong"] for each in found["comparisons"]]), ([], [0, 0]))
 
     def test_the_plain_kernel_is_back_afterwards(self) -> None:
         self.write()

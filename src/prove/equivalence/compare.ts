@@ -140,22 +140,20 @@ export function compareOutput(
     if (compared) return compared;
     const reference = torch.tensor(node);
     const wanted = reference.at(reference.shape.length === 0 ? [] : elements);
-    unstable ??= storedInstability(stored, iterations, normalizerOf(stored, model, scopes, budget), {
-      reference: wanted,
-    });
+    unstable ??= storedInstability(stored, iterations, normalizer, { reference: wanted });
   }
   if (!isReached) return { missing: `no launch reaches a store to ${output.name}` };
   return unstable && { unstable };
 }
 
-/** The instability of what a store writes and of the loops before it. The normalizer has not solved anything yet. */
+/** The instability of what a store writes and of the loops before it. */
 export function storedInstability(
   stored: StoredValue,
   iterations: readonly Computed[],
-  { normalizer, elements }: ReturnType<typeof normalizerOf>,
+  normalizer: Normalizer,
   known: KnownExponents,
 ): Instability | undefined {
-  solveElements(stored.access, normalizer, elements);
+  normalizer.restart();
   return instabilityOf([...iterations, { value: storedReal(stored), given: [], iterations: [] }], known, normalizer);
 }
 

@@ -19,6 +19,11 @@ export class Entailment {
     readonly budget: Budget,
   ) {}
 
+  /** Starts the limit on questions anew. */
+  restart(): void {
+    this.#questions = 0;
+  }
+
   /** True if the conditions imply the goal. */
   proves(conditions: readonly Term[], goal: Term): boolean {
     if (goal === TRUE) return true;

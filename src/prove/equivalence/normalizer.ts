@@ -52,7 +52,7 @@ import {
   subtractPolynomials,
   UNIT,
 } from "./polynomial.js";
-import { noRule } from "./no-rule.js";
+import { NoRule, noRule } from "./no-rule.js";
 import { choose, type FoldKind, type FunctionName, INFINITE, integer, type Real } from "./real.js";
 import { isInteger, isNegative, MINUS_ONE, type Rational, rational } from "./rational.js";
 
@@ -71,12 +71,18 @@ export class Normalizer {
   /** What the values seen so far rest on. */
   readonly needs: Need[] = [];
   readonly #folds: FoldNormalizer;
-  readonly #cache = new Map<Real, Map<string, readonly Case[]>>();
+  readonly #cache = new Map<Real, Map<string, readonly Case[] | NoRule>>();
   #steps = 0;
 
   constructor(readonly entailment: Entailment) {
     this.indices = new Indices(entailment);
     this.#folds = new FoldNormalizer(this);
+  }
+
+  /** Starts the limits anew. */
+  restart(): void {
+    this.#steps = 0;
+    this.entailment.restart();
   }
 
   spend(steps = 1): void {
@@ -95,8 +101,9 @@ export class Normalizer {
     let cases = byConditions.get(key);
     if (!cases) {
       this.spend();
-      byConditions.set(key, (cases = this.#cases(x, given)));
+      byConditions.set(key, (cases = casesOrNoRule(() => this.#cases(x, given))));
     }
+    if (cases instanceof NoRule) throw cases;
     return cases;
   }
 
@@ -560,6 +567,15 @@ export class Normalizer {
       default:
         return atom satisfies never;
     }
+  }
+}
+
+function casesOrNoRule(cases: () => readonly Case[]): readonly Case[] | NoRule {
+  try {
+    return cases();
+  } catch (error) {
+    if (error instanceof NoRule) return error;
+    throw error;
   }
 }
 

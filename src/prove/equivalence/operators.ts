@@ -166,12 +166,12 @@ export class Launches {
       const { normalizer } = normalizerOf(store.stored, model, new FactScopes(model, budget, flags), budget);
       store.use(normalizer);
       const cases = storedCases(store.stored, normalizer, elements);
-      const fresh = normalizerOf(store.stored, model, new FactScopes(model, budget, flags), budget);
-      const unstable = storedInstability(store.stored, store.iterations, fresh, {
+      const needs = [...normalizer.needs];
+      const unstable = storedInstability(store.stored, store.iterations, normalizer, {
         isBounded: (exponent, given) => this.#isBounded(exponent, [...given, ...ranges], binding),
       });
       const condition = andTerm(conditionOfElement(store.stored, normalizer), ...ranges);
-      return { cases, needs: normalizer.needs, condition, unstable };
+      return { cases, needs, condition, unstable };
     });
     requireDisjoint(
       written.map(({ condition }) => condition),

@@ -11,10 +11,11 @@
  * and for products that leave float32's range: these need values, so that running the kernel shows them.
  */
 import type { Location } from "../../diagnostics/diagnostic.js";
-import { conditionsOf, not, type Term } from "../../symbolic/term.js";
+import { conditionsOf, FALSE, not, type Term } from "../../symbolic/term.js";
 import { type Case, valueKey } from "./cases.js";
 import { type ExponentScope, isBoundedExponent } from "./exponents.js";
 import { isInstance } from "./instances.js";
+import { canonical } from "./integer-form.js";
 import type { Normalizer } from "./normalizer.js";
 import { NoRule } from "./no-rule.js";
 import {
@@ -107,7 +108,7 @@ function exponentsOf(reference: Real, normalizer: Normalizer): readonly OwnExpon
           if (typeof value === "object") found.push({ variables, value });
     const isFold = x.kind === "fold";
     const inner = isFold ? [...variables, x.variable] : variables;
-    const conditions = isFold ? [...given, ...conditionsOf(normalizer.indices.rewrite(x.domain))] : given;
+    const conditions = isFold ? [...given, ...conditionsOf(normalizer.index(x.domain, given))] : given;
     for (const part of partsOfReal(x)) collect(part, inner, conditions);
   };
   collect(reference, [], []);
@@ -167,7 +168,7 @@ class Walk {
       case "fold":
         return this.overflow(x.body, {
           ...scope,
-          given: [...scope.given, ...conditionsOf(this.normalizer.indices.rewrite(x.domain))],
+          given: [...scope.given, ...conditionsOf(this.normalizer.index(x.domain, scope.given))],
           bound: x.fold === "sum" ? new Set([...scope.bound, x.variable]) : scope.bound,
         });
       case "choice":
@@ -239,14 +240,14 @@ class Walk {
   }
 
   #choice(x: Extract<Real, { kind: "choice" }>, scope: Scope): Instability | undefined {
-    const condition = this.normalizer.indices.rewrite(x.condition);
+    const open = this.normalizer.indices.condition(x.condition, scope.given);
     const arms = [
-      { holds: condition, value: x.then },
-      { holds: not(condition), value: x.otherwise },
+      { holds: open, value: x.then },
+      { holds: canonical(not(open)), value: x.otherwise },
     ];
     const [first] = arms.flatMap(({ holds, value }) => {
-      const given = [...scope.given, ...conditionsOf(this.normalizer.indices.rewrite(holds))];
-      if (this.normalizer.entailment.isImpossible(given)) return [];
+      const given = [...scope.given, ...conditionsOf(holds)];
+      if (holds === FALSE || this.normalizer.entailment.isImpossible(given)) return [];
       return this.overflow(value, { ...scope, given }) ?? [];
     });
     return first;

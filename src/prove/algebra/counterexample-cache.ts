@@ -55,6 +55,35 @@ export class CounterexampleCache {
     return this;
   }
 
+  /** True if another point is found, at which a goal is also true. */
+  canSatisfy(goal: Condition): boolean {
+    this.#update();
+    const found = this.#moved([goal]);
+    this.#points = [...found, ...this.#points].slice(0, MAX_POINTS);
+    return found.length > 0;
+  }
+
+  /** A point with values for the atoms that it lacks, if all conditions are then true. */
+  #extended(
+    point: Point,
+    seed: number,
+    conditions: readonly Condition[],
+    cases: readonly CaseSplit[],
+  ): readonly Point[] {
+    return new PointSearch(this.facts, point, seed).satisfy(conditions, cases) ? [point] : [];
+  }
+
+  /** The first point that satisfies all facts after the atoms of these conditions have other values. */
+  #moved(goals: readonly Condition[]): readonly Point[] {
+    const { facts } = this;
+    const atoms = goals.flatMap(({ p }) => p.atoms);
+    for (const [seed, point] of this.#points.entries()) {
+      const moved = withoutAtoms(facts, point, atoms);
+      if (this.#extended(moved, seed, [...goals, ...facts.conditions], facts.cases).length > 0) return [moved];
+    }
+    return [];
+  }
+
   /** Copies the points of the parent's cache. */
   #inherit(): void {
     this.#isInherited = true;
@@ -72,7 +101,9 @@ export class CounterexampleCache {
     const { facts } = this;
     const [conditions, cases] = [facts.conditions.slice(this.#conditions), facts.cases.slice(this.#cases)];
     if (conditions.length === 0 && cases.length === 0) return;
-    this.#points = this.#points.filter((point, i) => new PointSearch(facts, point, i).satisfy(conditions, cases));
+    // Without a point, each query below here would cost a proof search.
+    const kept = this.#points.flatMap((point, i) => this.#extended(new Map(point), i, conditions, cases));
+    this.#points = kept.length > 0 ? kept : this.#moved(conditions);
     [this.#conditions, this.#cases] = [facts.conditions.length, facts.cases.length];
   }
 }
@@ -136,6 +167,20 @@ class Evaluation {
     }
     return { coefficient, remainder };
   }
+}
+
+/** A point without the values of some atoms, and of those that are computed from them. */
+function withoutAtoms({ definitions }: DefinedConditions, point: Point, atoms: readonly string[]): Point {
+  const dropped = new Set(atoms);
+  // An atom is defined after those that it is computed from.
+  for (const [name, definition] of definitions)
+    if (operandsOf(definition).some((p) => p.atoms.some((atom) => dropped.has(atom)))) dropped.add(name);
+  return new Map([...point].filter(([name]) => !dropped.has(name)));
+}
+
+function operandsOf(definition: Definition): readonly Polynomial[] {
+  if (definition.kind === "division") return [definition.dividend, definition.divisor];
+  return definition.kind === "extreme" ? [definition.x, definition.y] : [];
 }
 
 const isComputed = (definition: Definition | undefined): boolean =>

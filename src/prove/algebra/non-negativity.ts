@@ -3,7 +3,7 @@ import { contradict } from "./contradiction.js";
 import { type FactSet } from "./facts.js";
 import { constantOf, isConstant, ONE, opposite, type Polynomial, subtract } from "./polynomial.js";
 import { products } from "./products.js";
-import type { CaseSplit, Condition } from "./conditions.js";
+import { atLeastZero, type CaseSplit, type Condition } from "./conditions.js";
 
 /**
  * The rules to try: `intervals`; also linear combinations (`sums`); also `products` of conditions; also nested `cases`.
@@ -25,6 +25,7 @@ export function provesNonNegative(facts: FactSet, p: Polynomial, effort: ProofEf
   const negated = subtract(opposite(p), ONE);
   if (contradictsSums(facts, negated)) return true;
   if (effort === "sums" || facts.samples.sampleMore().refute(p)) return false;
+  if (facts.samples.canSatisfy(atLeastZero(negated))) return false;
   return contradictsProducts(facts, negated, effort) || new NestedCaseSplit(negated, effort).isImpossible(facts);
 }
 

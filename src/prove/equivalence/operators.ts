@@ -277,6 +277,10 @@ class Binding {
     readonly argument: (name: string) => TorchArgument | undefined,
   ) {
     for (const param of ir.params) this.#bind(param);
+    for (const { name: size, derived } of paramsOf(ir, "size")) {
+      const [term] = derived ? model.launch.host(derived) : [];
+      if (term && !this.#symbols.has(size)) this.#symbols.set(size, this.term(term));
+    }
   }
 
   #bind(param: Param): void {

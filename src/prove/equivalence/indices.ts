@@ -4,6 +4,7 @@ import {
   atLeast,
   atMost,
   conditionsOf,
+  difference,
   equal,
   FALSE,
   mapOperands,
@@ -18,6 +19,7 @@ import {
   termsIn,
   TRUE,
 } from "../../symbolic/term.js";
+import { gcd } from "../algebra/exact-integer.js";
 import type { Entailment } from "./entailment.js";
 import { canonical, exactQuotient, integerMonomials, splitByDivisor } from "./integer-form.js";
 
@@ -161,9 +163,25 @@ export class Indices {
     const isPart =
       multiple !== number(0) &&
       (floors || [multiple, rest].every((each) => this.entailment.proves(given, canonical(atLeast(each, number(0))))));
-    if (!isPart) return term;
+    if (!isPart) return isQuotient ? (this.#blockQuotient(term, [dividend, divisor], given) ?? term) : term;
     const part = canonical(isQuotient ? quotient(rest, divisor, floors) : remainder(rest, divisor, floors));
     return isQuotient ? canonical(sum(multiple, part)) : part;
+  }
+
+  /** `(s · q + r) / d` is `s · q / d` if s divides d and `0 <= r < s`: an element's lane does not change the block. */
+  #blockQuotient({ kind }: Term, [dividend, divisor]: readonly [Term, Term], given: readonly Term[]): Term | undefined {
+    if (divisor.kind !== "number" || divisor.value < 1n) return undefined;
+    for (const { value: lane } of this.#equations) {
+      const block = canonical(difference(dividend, lane));
+      const size = integerMonomials(block).reduce((size, { factor }) => BigInt(gcd(size, factor)), divisor.value);
+      const floors = kind === "floorQuotient";
+      const isBlock =
+        size > 1n &&
+        this.entailment.isWithin(given, lane, number(size)) &&
+        (floors || this.entailment.proves(given, canonical(atLeast(block, number(0)))));
+      if (isBlock) return canonical(quotient(block, divisor, floors));
+    }
+    return undefined;
   }
 }
 

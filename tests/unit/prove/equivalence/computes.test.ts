@@ -403,6 +403,40 @@ describe("an output of several stores", () => {
     ]));
 });
 
+/** A vector of which each group of elements has a scale, that of a block's first element. */
+const groups = (size: number, ...blocks: readonly number[]) =>
+  kernel(
+    "groups",
+    {
+      params: {
+        x: tensor(tl.float32, ["N"]),
+        scale: tensor(tl.float32, ["GROUPS"]),
+        y: tensor.out(tl.float32, ["N"]),
+        BLOCK: constexpr(),
+      },
+      dims: { GROUPS: ({ N }) => tl.cdiv(N, size) },
+      grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+      autotune: { key: ["N"], configs: blocks.map((BLOCK) => ({ BLOCK })) },
+      reference: ({ x, scale, N }: any) => x.mul(scale.repeat_interleave(size, 0).narrow(0, 0, N)),
+    },
+    ({ x, scale, y, BLOCK }: any) => {
+      const first = tl.programId(0).mul(BLOCK);
+      const i = first.add(tl.arange(0, BLOCK));
+      tl.store(y.at(i), tl.load(x.at(i)).mul(tl.load(scale.at(first.floorDiv(size)))));
+    },
+  );
+
+describe("a scale of each group of elements", () => {
+  test("is that of the first element of a block in the group", () =>
+    expect(computes(groups(128, 32, 64, 128))).toEqual([{ kind: "equal" }]));
+  test.each([
+    [96, 64],
+    [64, 128],
+  ])("of %i is not that of the first element of a block of %i", (size, block) =>
+    expect(computes(groups(size, block)).map(({ kind }) => kind)).toEqual(["unknown"]),
+  );
+});
+
 /** The outputs of examples that are shown, each with all of its file. */
 const SHOWN = [
   "add-layer-norm",
@@ -413,6 +447,7 @@ const SHOWN = [
   "dependent-launch",
   "flash-attention",
   "fp8-gemm",
+  "fp8-gemm-block-scaled",
   "gemm",
   "gemm-block-scaled",
   "gemm-float32",
@@ -421,6 +456,7 @@ const SHOWN = [
   "gemm-split-k",
   "gemm-tma",
   "layer-norm",
+  "linear-cross-entropy",
   "mamba-chunk-scan",
   "paged-attention",
   "relative-attention",

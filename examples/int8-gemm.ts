@@ -22,6 +22,8 @@ export const int8Gemm = kernel(
       BLOCK_K: constexpr(),
       GROUP_M: constexpr(),
     },
+    // Longer sums of products of up to 2^14 may not fit in int32.
+    requires: ({ K }) => [K.le(2 ** 16)],
     grid: ({ M, N, BLOCK_M, BLOCK_N }) => [tl.cdiv(M, BLOCK_M).mul(tl.cdiv(N, BLOCK_N))],
     autotune: {
       key: ["M", "N", "K"],

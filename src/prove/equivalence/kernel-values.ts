@@ -19,13 +19,17 @@ import {
   asInteger,
   asTruth,
   atLeast,
+  below,
   conditionsOf,
+  difference,
   equal,
   iteTerm,
   not,
   number,
+  product,
   quotient,
   substitute,
+  sum,
   symbol,
   type Term,
   TRUE,
@@ -44,7 +48,7 @@ import {
   reductionRules,
   unaryRules,
 } from "./kernel-rules.js";
-import { canonical, exactQuotient } from "./integer-form.js";
+import { canonical, exactQuotient, mentions } from "./integer-form.js";
 import { solveLoop, stateName } from "./loops.js";
 import type { Normalizer } from "./normalizer.js";
 import {
@@ -79,6 +83,16 @@ import {
 } from "./real.js";
 import { ONE, rational } from "./rational.js";
 
+/** True if tiles of a type have values: floats, and integers that do not wrap. */
+const isFollowed = (type: Type, tile: RealTile | undefined): boolean =>
+  tile !== undefined && (!isIntegerType(type) || tile.largest !== undefined);
+
+/** The largest absolute value of a product of two int8. */
+const LARGEST_PRODUCT = number(2 ** 14);
+
+const isInt8 = (argument: Argument | undefined): boolean =>
+  isValue(argument) && argument.type.kind === "tile" && argument.type.dtype === "int8";
+
 const isTruthType = (type: Type): boolean => type.kind === "tile" && type.dtype === "int1";
 
 /** Truth values of two others. */
@@ -110,6 +124,8 @@ export class KernelValues {
   /** Integers and truth values. */
   readonly #terms = new Map<Value, TermTile>();
   readonly #comparisons = new Map<Value, TruthTile>();
+  /** How large the integers of variables of loops are, by the names of their states. */
+  readonly #sizes = new Map<string, Term>();
   readonly #repeated: ReadonlySet<Value>;
 
   constructor(
@@ -135,7 +151,7 @@ export class KernelValues {
         return;
       case "read": {
         const tile = this.state.get(event.variable);
-        if (tile && !isIntegerType(event.result.type)) this.#values.set(event.result, tile);
+        if (tile && isFollowed(event.result.type, tile)) this.#values.set(event.result, tile);
         return;
       }
       case "write":
@@ -235,11 +251,12 @@ export class KernelValues {
   #loop(loop: LoopStep): void {
     const { environment } = this.model;
     const initial = new Map(this.state);
-    const variables = loop.variables.filter((variable) => initial.has(variable) && !isIntegerType(variable.type));
+    const variables = loop.variables.filter((each) => isFollowed(each.type, initial.get(each)));
     for (const variable of loop.variables) {
       const name = stateName(variable, loop.iteration);
       const shape = environment.shape(variable.type);
-      const start: RealTile = { shape, at: (index) => ({ kind: "state", name, index }) };
+      const at = (index: readonly Term[]): Real => ({ kind: "state", name, index });
+      const start: RealTile = { shape, at, largest: isIntegerType(variable.type) ? symbol(name) : undefined };
       this.state.set(variable, variables.includes(variable) ? start : unknownTile("integer state of a loop"));
     }
     const [path, loopAccesses] = [this.#path, this.#loopAccesses];
@@ -250,17 +267,31 @@ export class KernelValues {
     const next = this.state;
     this.state = new Map(initial);
     const after = new Map<Variable, RealTile>();
+    const largest = number(this.model.ir.limits.int32End - 1);
     for (const variable of loop.variables) {
       const shape = environment.shape(variable.type);
-      const final = tileOf(shape, (lane) => {
+      const { at } = tileOf(shape, (lane) => {
         const observe = (value: Real, given: readonly Term[]) =>
           this.iterations.push({ value, given, iterations: [loop.iteration.name] });
         const solved = { loop, variables, initial, next, after, path, normalizer: this.normalizer(), observe };
         return solveLoop(solved, variable, lane);
       });
+      const isInteger = isIntegerType(variable.type);
+      const final: RealTile = { shape, at, largest: isInteger ? largest : undefined };
       after.set(variable, final);
-      this.state.set(variable, variables.includes(variable) ? final : unknownTile("integer state after a loop"));
+      const isExact = !isInteger || this.#grows(variable, loop.iteration, initial.get(variable), next.get(variable));
+      const isKnown = variables.includes(variable) && isExact;
+      this.state.set(variable, isKnown ? final : unknownTile("integer state after a loop"));
     }
+  }
+
+  /** True if each iteration adds as much at most to the integers of a variable, which are then known to be small. */
+  #grows(variable: Variable, iteration: Term, initial: RealTile | undefined, next: RealTile | undefined): boolean {
+    const name = stateName(variable, iteration);
+    const growth = next?.largest && canonical(difference(next.largest, symbol(name)));
+    if (!growth || !initial?.largest || mentions(growth, name)) return false;
+    this.#sizes.set(name, sum(initial.largest, product(iteration, growth)));
+    return true;
   }
 
   // ---- ops ------------------------------------------------------------------------------------------------------------
@@ -272,6 +303,8 @@ export class KernelValues {
     if (!result) return;
     if (terms && !this.#comparesReals(statement)) {
       this.#terms.set(result, terms);
+      const exact = isIntegerType(result.type) ? this.#exactIntegers(statement, result) : undefined;
+      if (exact) this.#values.set(result, exact);
       return;
     }
     statement.results.forEach((each, i) => {
@@ -412,6 +445,34 @@ export class KernelValues {
       );
       return acc ? add(sum, at(acc, lane)) : sum;
     });
+  }
+
+  /** Integers of which a sum may consist. */
+  #exactIntegers(statement: OpStatement, result: Value): RealTile | undefined {
+    if (statement.op.name === "dot") return attempt(() => this.#integerDot(statement, result));
+    const shape = this.model.environment.shape(result.type);
+    return statement.op.name === "zeros" ? { shape, at: () => zero, largest: number(0) } : undefined;
+  }
+
+  /** A product of integers, which is exact if no sum of absolute products reaches the end of int32. */
+  #integerDot(statement: OpStatement, { type }: Value): RealTile {
+    const [a, b, acc] = ["a", "b", "acc"].map((name) => operandOf(statement, name));
+    const start = acc === undefined ? number(0) : this.tile(acc).largest;
+    if (!start || !isInt8(a) || !isInt8(b)) return noRule("a sum of integers that may wrap");
+    const shape = this.model.environment.shape(type);
+    const [x, y] = [this.#operand(a), this.#operand(b)];
+    const largest = sum(start, product(atAxis(x.shape, x.shape.length - 1), LARGEST_PRODUCT));
+    const dot = this.#dot(statement, shape, x, y);
+    const path = this.#path.map(canonical);
+    const isExact = (): boolean => {
+      const bound = canonical(substitute(largest, this.#sizes));
+      return this.normalizer().entailment.proves(path, canonical(below(bound, number(this.model.ir.limits.int32End))));
+    };
+    return {
+      shape,
+      largest,
+      at: (lane) => (isExact() ? dot.at(lane) : noRule("a sum of integers that may wrap")),
+    };
   }
 
   /** An operand of a product with a power of two for each group of elements along K. */

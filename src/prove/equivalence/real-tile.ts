@@ -12,6 +12,8 @@ import { rational, rationalOf } from "./rational.js";
 export interface RealTile {
   readonly shape: readonly Term[];
   at(lane: readonly Term[]): Real;
+  /** The largest absolute value of integers that are shown not to wrap. */
+  readonly largest?: Term | undefined;
 }
 
 /** One of two values in each lane, by a condition. */
@@ -64,8 +66,9 @@ export function attempt(compute: () => RealTile): RealTile {
 /** A tile whose values know the author's line. */
 export function located({ location }: OpStatement, tile: RealTile): RealTile {
   if (!location) return tile;
-  return tileOf(tile.shape, (lane) => {
+  const { at } = tileOf(tile.shape, (lane) => {
     const value = tile.at(lane);
     return value.at ? value : { ...value, at: location };
   });
+  return { ...tile, at };
 }

@@ -146,6 +146,11 @@ def int8_gemm(
     if M * N == 0:
         return c
 
+    if not K <= 65536:
+        raise ValueError(
+            f"int8_gemm: a requirement does not hold: K <= 65536 with K = {K}"
+        )
+
     def grid(meta):
         return (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]),)
 

@@ -437,6 +437,46 @@ describe("a scale of each group of elements", () => {
   );
 });
 
+/** A product of integers, whose sums over fewer than `end` elements shall fit in int32. */
+const integerProduct = (end: number, next: (sum: any, added: any) => any = (_, added) => added) =>
+  kernel(
+    "integer_product",
+    {
+      params: {
+        a: tensor(tl.int8, ["M", "K"]),
+        b: tensor(tl.int8, ["K", "N"]),
+        c: tensor.out(tl.float32, ["M", "N"]),
+        BLOCK: constexpr(),
+      },
+      grid: ({ M, N, BLOCK }) => [tl.cdiv(M, BLOCK), tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 32 },
+      requires: ({ K }) => [K.lt(end)],
+      reference: ({ a, b }: any, torch: any) => torch.matmul(a.float(), b.float()),
+    },
+    ({ a, b, c, K, BLOCK }: any) => {
+      const rm = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+      const rn = tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK));
+      const acc: any = tl.mut(tl.zeros([BLOCK, BLOCK], tl.int32) as any);
+      for (const k of tl.range(0, K, BLOCK)) {
+        const rk = k.add(tl.arange(0, BLOCK));
+        acc.value = next(acc.value, tl.dot(tl.load(a.at(rm, rk)), tl.load(b.at(rk, rn)), acc.value));
+      }
+      tl.store(c.at(rm, rn), acc.value.to(tl.float32));
+    },
+  );
+
+describe("a sum of products of integers", () => {
+  test("is exact where it fits in int32", () =>
+    expect(computes(integerProduct(2 ** 17 - 64))).toEqual([{ kind: "equal" }]));
+  test.each(
+    Object.entries({
+      "whose number is too large": integerProduct(2 ** 17 + 64),
+      "that is doubled": integerProduct(2 ** 10, (_, added) => added.mul(2)),
+      "that is added twice": integerProduct(2 ** 10, (sum, added) => sum.add(added)),
+    }),
+  )("%s is not", (_name, definition) => expect(computes(definition).map(({ kind }) => kind)).toEqual(["unknown"]));
+});
+
 /** The outputs of examples that are shown, each with all of its file. */
 const SHOWN = [
   "add-layer-norm",
@@ -455,6 +495,7 @@ const SHOWN = [
   "gemm-persistent-tma",
   "gemm-split-k",
   "gemm-tma",
+  "int8-gemm",
   "layer-norm",
   "linear-cross-entropy",
   "mamba-chunk-scan",

@@ -96,7 +96,8 @@ export function shiftConditions(open: () => OpenFold, substituted: Substitution)
 export function shiftIndices(open: () => OpenFold, substituted: Substitution): void {
   for (const variable of open().variables) {
     const { variables, domain, body } = open();
-    const others = variables.filter((each) => each !== variable);
+    // A variable of a sum inside has no meaning outside of it.
+    const others = [...variables.filter((each) => each !== variable), ...boundIn(body)];
     const form = indexTerms(body)
       .map((term) => linearIn(term, variable))
       .find((each) => each?.factor === number(1) && !others.some((other) => mentions(each.rest, other)));
@@ -267,6 +268,13 @@ function indexTerms(p: Polynomial): readonly Term[] {
   ]);
   return [...new Set(terms)];
 }
+
+/** The variables of folds in a polynomial. */
+const boundIn = (p: Polynomial): readonly string[] =>
+  factorsOf(p).flatMap(({ atom }) => [
+    ...(atom.kind === "fold" ? atom.fold.variables : []),
+    ...partsOf(atom).flatMap(boundIn),
+  ]);
 
 function sidesOf(term: Term): readonly Term[] {
   if (term.kind === "atMost" || term.kind === "equal")

@@ -82,7 +82,18 @@ export const integer = (term: Term): Real =>
 export const input = (name: string, index: readonly Term[]): Real => ({ kind: "input", name, index });
 export const add = (...operands: readonly Real[]): Real => ({ kind: "add", operands });
 export const multiply = (...operands: readonly Real[]): Real => ({ kind: "multiply", operands });
-export const negate = (x: Real): Real => multiply(real(MINUS_ONE), x);
+
+/** The operands of infinity, of which only the negation has a rule. */
+const OF_INFINITY = [real(MINUS_ONE), INFINITE];
+const isInfinity = (x: Real): boolean => x.kind === "multiply" && x.operands === OF_INFINITY;
+
+export function negate(x: Real): Real {
+  if (isInfinity(x)) return INFINITE;
+  if (x.kind === "choice" && (isInfinity(x.then) || isInfinity(x.otherwise)))
+    return choose(x.condition, negate(x.then), negate(x.otherwise));
+  return multiply(real(MINUS_ONE), x);
+}
+
 export const subtract = (x: Real, y: Real): Real => add(x, negate(y));
 export const power = (base: Real, exponent: Rational): Real => ({ kind: "power", base, exponent });
 export const squareRoot = (x: Real): Real => power(x, HALF);
@@ -141,6 +152,7 @@ const SCALES = [1n, -1n, 2n, -2n, 4n, -4n].flatMap((scale) => [rational(scale), 
  */
 export function literalReal(value: number, toRational: (value: number) => Rational): Real {
   if (value === -Infinity) return INFINITE;
+  if (value === Infinity) return { kind: "multiply", operands: OF_INFINITY };
   if (!Number.isFinite(value)) return undefinedReal("a literal that is not finite");
   if (!Number.isInteger(value))
     for (const known of KNOWN_CONSTANTS)

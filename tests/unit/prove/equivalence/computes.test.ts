@@ -403,6 +403,37 @@ describe("an output of several stores", () => {
     ]));
 });
 
+/** The sum of a function of each element of a row, with infinity past the end. */
+const padded = (summand: (values: any) => any, reference: (x: any, torch: any) => any) =>
+  kernel(
+    "padded",
+    {
+      params: {
+        x: tensor(tl.float32, ["M", "N"]),
+        y: tensor.out(tl.float32, ["M"]),
+        BLOCK: constexpr.launch(({ N }) => tl.nextPowerOf2(N)),
+      },
+      grid: ({ M }) => [M],
+      reference: ({ x }: any, torch: any) => reference(x, torch).sum(-1),
+    },
+    ({ x, y, BLOCK }: any) => {
+      const row = tl.inBounds(tl.programId(0));
+      const values = tl.load(x.at(row, tl.arange(0, BLOCK)), { other: Infinity });
+      tl.store(y.at(row), tl.sum(summand(values), 0));
+    },
+  );
+
+describe("infinity past the end of a row", () => {
+  test.each<[string, (values: any) => any, (x: any, torch: any) => any, string]>([
+    ["is no power of its negation", (v) => tl.exp(tl.sub(0, v)), (x, torch) => torch.exp(x.neg()), "equal"],
+    ["is no summand", (v) => v, (x) => x.mul(1), "unknown"],
+    ["is no power of itself", (v) => tl.exp(v), (x, torch) => torch.exp(x), "unknown"],
+    ["is no maximum", (v) => tl.maximum(v, 0), (x, torch) => torch.relu(x), "unknown"],
+  ])("%s", (_name, summand, reference, kind) => {
+    expect(computes(padded(summand, reference)).map((each) => each.kind)).toEqual([kind]);
+  });
+});
+
 /** A vector of which each group of elements has a scale, that of a block's first element. */
 const groups = (size: number, ...blocks: readonly number[]) =>
   kernel(
@@ -483,6 +514,7 @@ const SHOWN = [
   "add-rms-norm",
   "all-reduce",
   "asin",
+  "attention-gradients",
   "cross-entropy",
   "dependent-launch",
   "flash-attention",

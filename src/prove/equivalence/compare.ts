@@ -12,6 +12,7 @@ import {
   FALSE,
   number,
   product,
+  quotient,
   substitute,
   sum,
   symbol,
@@ -23,6 +24,7 @@ import type { TorchNode } from "../../torch/node.js";
 import { Budget } from "../algebra/budget.js";
 import { assume, entails } from "../algebra/interpret.js";
 import type { FactSet } from "../algebra/facts.js";
+import { distinctConfigs } from "../launch-search.js";
 import { FactScopes } from "../model/fact-scopes.js";
 import { ELEMENT_PREFIX, inputElement } from "../model/input-elements.js";
 import { opEvents } from "../model/events.js";
@@ -180,6 +182,22 @@ export const sizeFacts = ({ flow, environment }: SymbolicModel): readonly Term[]
     if (op.proof.keepsElements !== true || !isValue(x) || !result) return [];
     return [equal(...sizesOf(environment.shape(x.type), environment.shape(result.type)))];
   });
+
+/** Constexprs that divide another one in each config. */
+export function configFacts({ ir, launch }: SymbolicModel): readonly Term[] {
+  const configs = distinctConfigs(ir).map(({ values }) => values);
+  const terms = paramsOf(ir, "constexpr").flatMap(({ name, of, from, value }) => {
+    const term = of === "int" && from === "config" ? launch.term(value) : undefined;
+    return term ? [{ name, term }] : [];
+  });
+  return terms.flatMap((x) =>
+    terms.flatMap((y) =>
+      x !== y && configs.every((values) => Number(values[x.name]) % Number(values[y.name]) === 0)
+        ? [equal(x.term, product(y.term, quotient(x.term, y.term)))]
+        : [],
+    ),
+  );
+}
 
 const sizesOf = (x: readonly Term[], y: readonly Term[]): readonly [Term, Term] => [product(...x), product(...y)];
 

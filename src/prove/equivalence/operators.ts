@@ -28,6 +28,7 @@ import { variantsOf } from "../model/variants.js";
 import {
   compareCases,
   type Comparison,
+  configFacts,
   elementsIn,
   elementSymbols,
   mention,
@@ -158,24 +159,28 @@ export class Launches {
     const argument = (name: string): TorchArgument | undefined => launch.args[name];
     const binding = new Binding(ir, model, `launch ${this.#count++}`, this.torch, argument);
     const budget = new Budget(...STEPS);
-    const flags = [...this.#flags(ir, model, binding), ...sizeFacts(model)];
+    const flags = [...this.#flags(ir, model, binding), ...sizeFacts(model), ...configFacts(model)];
     const dims = model.launch.tensorDims(param);
     const elements = elementSymbols(dims.length);
     const ranges = rangesOf(elements, dims);
+    const scopes = new FactScopes(model, budget, flags);
     const written = storesTo(model, param).map((store) => {
-      const { normalizer } = normalizerOf(store.stored, model, new FactScopes(model, budget, flags), budget);
+      const { normalizer } = normalizerOf(store.stored, model, scopes, budget);
       store.use(normalizer);
       const cases = storedCases(store.stored, normalizer, elements);
       const needs = [...normalizer.needs];
+      const { mask, lanes, scope } = store.stored.access;
+      const known = [...ranges, ...conditionsOf(mask), ...scopes.rangesOf([...scope, ...lanes])];
+      const active = known.flatMap((each) => conditionsOf(normalizer.indices.rewrite(each)));
       const unstable = storedInstability(store.stored, store.iterations, normalizer, {
-        isBounded: (exponent, given) => this.#isBounded(exponent, [...given, ...ranges], binding),
+        isBounded: (exponent, given) => this.#isBounded(exponent, [...active, ...given], binding),
       });
       const condition = andTerm(conditionOfElement(store.stored, normalizer), ...ranges);
       return { cases, needs, condition, unstable };
     });
     requireDisjoint(
       written.map(({ condition }) => condition),
-      new Entailment(new FactScopes(model, budget, flags).launch(), budget),
+      new Entailment(scopes.launch(), budget),
     );
     const value = writtenReal(written);
     return {

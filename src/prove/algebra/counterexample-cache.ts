@@ -74,7 +74,7 @@ export class CounterexampleCache {
   }
 
   /** The first point that satisfies all facts after the atoms of these conditions have other values. */
-  #moved(goals: readonly Condition[]): readonly Point[] {
+  #moved(goals: readonly Condition[]): Point[] {
     const { facts } = this;
     const atoms = goals.flatMap(({ p }) => p.atoms);
     for (const [seed, point] of this.#points.entries()) {

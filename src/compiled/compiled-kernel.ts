@@ -352,6 +352,8 @@ export interface OutputProof {
   /** The line that declares it. */
   readonly at?: Location | undefined;
   readonly verdict: OutputVerdict;
+  /** A SHA-256 of the reference and of an operator's launches. */
+  readonly about?: string;
 }
 
 export type OutputVerdict =

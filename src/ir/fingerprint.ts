@@ -44,6 +44,9 @@ const PARTS: Readonly<Record<keyof KernelIR, Part | undefined>> = {
   at: undefined,
 };
 
+/** A SHA-256 of a part of an operator or a reference. Locations do not count. */
+export const digestOf = (subject: unknown): string => sha256(new Writer({}).text(subject));
+
 /** What a certificate of a kernel is about. Locations and the names of local variables do not count. */
 export function fingerprintOf(ir: KernelIR): Fingerprint {
   const names = parameterNames(ir.params);

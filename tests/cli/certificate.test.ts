@@ -127,6 +127,53 @@ test("a certificate of another kernel, or by another version of TileScript, is n
   expect(line).toContain("has a certificate by tilescript 0.0.1 of another version");
 });
 
+describe("what outputs compute", () => {
+  /** A kernel that doubles, and a reference. */
+  const double = (factor: number) =>
+    kernel(
+      "double",
+      {
+        doc: "Doubles.",
+        params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+        grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+        config: { BLOCK: 16 },
+        reference: ({ x }) => x.mul(factor),
+      },
+      ({ x, y, BLOCK }) => {
+        const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+        tl.store(y.at(i), tl.load(x.at(i)).mul(2));
+      },
+    );
+  const checked = async (factor: number, ...args: readonly string[]) => {
+    const { build } = await import("tilescript");
+    return cli(await build(double(factor)), "--check", ...args);
+  };
+
+  test("is compared if the file says it", async () => {
+    const { out } = await checked(2, "--json", "--computes");
+    const same = await checked(2, "--certificate", fileOf(out));
+    expect(same.code).toBe(0);
+    expect(same.out).toContain("computes y: equal to its reference");
+    expect(same.out).toContain("and the proof agrees");
+    const changed = out.replace(/("computes":.*"kind":\s*)"proved"/s, '$1"unstable"');
+    const { code, out: other } = await checked(2, "--certificate", fileOf(changed));
+    expect(code).toBe(1);
+    expect(other).toContain("it says y is unstable where the proof says y is proved");
+  });
+
+  test("belongs to one reference", async () => {
+    const { out } = await checked(2, "--json", "--computes");
+    const { code, out: other } = await checked(3, "--certificate", fileOf(out));
+    expect(code).toBe(1);
+    expect(other).toContain("another version of this kernel, which differs in its reference");
+  });
+
+  test("is not compared if the file does not say it", async () => {
+    const { out } = await checked(2, "--json");
+    expect((await checked(3, "--certificate", fileOf(out))).code).toBe(0);
+  });
+});
+
 test.each(["", "{", "null", "[1]", '{"kernels":[{}]}', '{"about":[],"obligations":[null]}'])(
   "what holds no certificate is refused: %s",
   async (content) => {

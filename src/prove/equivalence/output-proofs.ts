@@ -9,6 +9,7 @@ import type {
   OutputVerdict,
   ProofProperty,
 } from "../../compiled/compiled-kernel.js";
+import { digestOf } from "../../ir/fingerprint.js";
 import { type KernelIR, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { type Composition, kernelsOf, type KernelLaunch, type OperatorIR } from "../../ir/operator-ir.js";
 import { withTermTable } from "../../symbolic/term.js";
@@ -52,8 +53,9 @@ export function outputProofs(
     return tensorsOf(ir, "out", "inout").map((output) => proofOf(output, { kind: "unknown", missing }));
   }
   const { outputs: references } = reference;
-  return withTermTable(() =>
-    withMonomials(() => {
+  const about = digestOf([reference, operator?.forward, operator?.backward]);
+  const proofs = withTermTable(() =>
+    withMonomials((): readonly OutputProof[] => {
       if (!operator)
         return tensorsOf(ir, "out", "inout").flatMap((output, which) => {
           const node = references[which];
@@ -74,6 +76,7 @@ export function outputProofs(
       });
     }),
   );
+  return proofs.map((proof) => ({ ...proof, about }));
 }
 
 const proofOf = ({ name, value }: TensorParam, verdict: OutputVerdict): OutputProof => ({

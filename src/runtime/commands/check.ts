@@ -5,6 +5,7 @@ import {
   certificateLine,
   type GivenCertificates,
   matchCertificate,
+  certificateIn,
   readCertificates,
 } from "../report/certificate-text.js";
 import pc from "picocolors";
@@ -114,9 +115,11 @@ async function checkKernel(kernel: Runnable, context: CheckContext): Promise<Che
     const compiled = await kernel.compile();
     const { name } = compiled.signature;
     const proof = compiled.proof(cache);
-    const asked = await askedOf(kernel, compiled, context);
+    const certificate = given && certificateIn(given, proof);
+    const computes = context.computes || certificate?.computes !== undefined;
+    const asked = await askedOf(kernel, compiled, { ...context, computes });
     const diagnostics = [...kernelDiagnostics(compiled, proof, cache), ...asked.diagnostics];
-    const match = given && matchCertificate(given, proof);
+    const match = given && matchCertificate(certificate, proof, asked.report.computes);
     const hasErrors = diagnostics.some(({ severity }) => severity === "error");
     const isOther = match !== undefined && match.kind !== "same";
     const report: KernelReport = {

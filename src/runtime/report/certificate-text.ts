@@ -1,7 +1,7 @@
 /** Compares a certificate in a file with the proof of a kernel. */
 import { readFile } from "node:fs/promises";
 import { jsonText } from "../../compiled/canonical-json.js";
-import type { Certificate, Fingerprint, Obligation } from "../../compiled/compiled-kernel.js";
+import type { Certificate, Fingerprint, Obligation, OutputProof } from "../../compiled/compiled-kernel.js";
 import { UsageError } from "../system/errors.js";
 import { version } from "../system/package-folder.js";
 import type { CertificateMatch, CheckReport } from "./reports.js";
@@ -9,9 +9,15 @@ import type { CertificateMatch, CheckReport } from "./reports.js";
 /** The certificates in a file: a report of `check --json`, or one certificate. */
 export interface GivenCertificates {
   readonly file: string;
-  readonly certificates: readonly Certificate[];
+  readonly certificates: readonly GivenCertificate[];
   /** The version of TileScript that made them, if the file says it. */
   readonly version?: string | undefined;
+}
+
+interface GivenCertificate {
+  readonly proof: Certificate;
+  /** What the outputs compute, if that was asked. */
+  readonly computes?: readonly OutputProof[] | undefined;
 }
 
 /** @throws UsageError if the file has no certificate. */
@@ -20,7 +26,9 @@ export async function readCertificates(file: string): Promise<GivenCertificates>
     throw new UsageError(`--certificate: there is no file ${file}`);
   });
   const report = parsed(text);
-  const certificates = [report, ...kernelsOf(report).map(({ proof }) => proof)].filter(isCertificate);
+  const certificates = [{ proof: report }, ...kernelsOf(report)].flatMap(({ proof, computes }) =>
+    isCertificate(proof) ? [{ proof, computes: isOutputs(computes) ? computes : undefined }] : [],
+  );
   if (certificates.length === 0)
     throw new UsageError(
       `--certificate: ${file} holds no certificate; write one with tilescript check FILE --json > ${file}`,
@@ -37,7 +45,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function kernelsOf(report: unknown): readonly { readonly proof?: unknown }[] {
+function kernelsOf(report: unknown): readonly { readonly proof?: unknown; readonly computes?: unknown }[] {
   const kernels = isRecord(report) ? report["kernels"] : undefined;
   return Array.isArray(kernels) ? kernels.filter(isRecord) : [];
 }
@@ -59,32 +67,51 @@ function isCertificate(subject: unknown): subject is Certificate {
   );
 }
 
+const isOutputs = (subject: unknown): subject is readonly OutputProof[] =>
+  Array.isArray(subject) && subject.every((each) => isRecord(each) && isRecord(each["verdict"]));
+
 const kernelNames = ({ about }: Certificate): string => about.map(({ kernel }) => kernel).join();
 
-export function matchCertificate({ certificates }: GivenCertificates, proof: Certificate): CertificateMatch {
-  const given = certificates.find((each) => kernelNames(each) === kernelNames(proof));
+/** The certificate of a kernel in a file. */
+export const certificateIn = ({ certificates }: GivenCertificates, proof: Certificate): GivenCertificate | undefined =>
+  certificates.find((each) => kernelNames(each.proof) === kernelNames(proof));
+
+/** Compares a certificate in a file with a proof, and with what the outputs compute if the file has that too. */
+export function matchCertificate(
+  given: GivenCertificate | undefined,
+  proof: Certificate,
+  computes: readonly OutputProof[] = [],
+): CertificateMatch {
   if (!given) return { kind: "missing" };
   const differs = proof.about.flatMap(({ kernel, parts }, i) => {
-    const other: Readonly<Record<string, string>> = given.about[i]?.parts ?? {};
+    const other: Readonly<Record<string, string>> = given.proof.about[i]?.parts ?? {};
     const names = Object.entries(parts).flatMap(([part, digest]) => (other[part] === digest ? [] : [part]));
     return proof.about.length === 1 ? names : names.map((part) => `${part} of ${kernel}`);
   });
+  const compared = given.computes && computes;
+  if (given.computes?.[0]?.about !== compared?.[0]?.about) differs.push("reference");
   if (differs.length > 0) return { kind: "other-kernel", differs };
-  const difference = differenceOf(given, proof);
+  const difference = differenceOf(given, { proof, computes: compared });
   return difference === undefined ? { kind: "same" } : { kind: "other-verdict", differs: difference };
 }
 
 /** The first difference of what two certificates of one kernel say, apart from locations. */
-function differenceOf(given: Certificate, proof: Certificate): string | undefined {
-  const statements = given.obligations.map(statementOf);
-  const proved = proof.obligations.map(statementOf);
+function differenceOf(given: GivenCertificate, now: GivenCertificate): string | undefined {
+  const [statements, proved] = [statementsOf(given), statementsOf(now)];
   for (let i = 0; i < Math.max(statements.length, proved.length); i++)
     if (statements[i] !== proved[i])
       return `it says ${statements[i] ?? "nothing more"} where the proof says ${proved[i] ?? "nothing more"}`;
   const fields = ["configs", "launches", "promises", "limits"] as const;
-  const field = fields.find((each) => jsonText(given[each]) !== jsonText(proof[each]));
+  const field = fields.find((each) => jsonText(given.proof[each]) !== jsonText(now.proof[each]));
   return field && `its ${field} are not those of the proof`;
 }
+
+const statementsOf = ({ proof, computes = [] }: GivenCertificate): readonly string[] => [
+  ...proof.obligations.map(statementOf),
+  ...computes.map(
+    ({ output, isGradient, verdict }) => `${isGradient ? "the gradient of " : ""}${output} is ${verdict.kind}`,
+  ),
+];
 
 /** `coverage of y is proved` */
 const statementOf = ({ property, of: subject, verdict }: Obligation): string =>

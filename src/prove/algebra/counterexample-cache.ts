@@ -15,6 +15,8 @@ type Point = Map<string, number>;
 const MAX_POINTS = 6;
 /** The number of failed searches after which sampling stops. */
 const MAX_MISSES = 3;
+/** The number of other points that are tried near the points that there are. */
+const MAX_MOVES = 24;
 /** The number of new conditions before sampling is tried again. */
 const RESAMPLE_AFTER = 8;
 
@@ -77,7 +79,9 @@ export class CounterexampleCache {
   #moved(goals: readonly Condition[]): Point[] {
     const { facts } = this;
     const atoms = goals.flatMap(({ p }) => p.atoms);
-    for (const [seed, point] of this.#points.entries()) {
+    for (let seed = 0; seed < MAX_MOVES; seed++) {
+      const point = this.#points[seed % this.#points.length];
+      if (!point) return [];
       const moved = withoutAtoms(facts, point, atoms);
       if (this.#extended(moved, seed, [...goals, ...facts.conditions], facts.cases).length > 0) return [moved];
     }

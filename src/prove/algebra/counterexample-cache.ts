@@ -60,9 +60,9 @@ export class CounterexampleCache {
   /** True if another point is found, at which a goal is also true. */
   canSatisfy(goal: Condition): boolean {
     this.#update();
-    const found = this.#moved([goal]);
-    this.#points = [...found, ...this.#points].slice(0, MAX_POINTS);
-    return found.length > 0;
+    const points = this.#pointsNear([goal]);
+    this.#points = [...points, ...this.#points].slice(0, MAX_POINTS);
+    return points.length > 0;
   }
 
   /** A point with values for the atoms that it lacks, if all conditions are then true. */
@@ -76,14 +76,14 @@ export class CounterexampleCache {
   }
 
   /** The first point that satisfies all facts after the atoms of these conditions have other values. */
-  #moved(goals: readonly Condition[]): Point[] {
+  #pointsNear(goals: readonly Condition[]): Point[] {
     const { facts } = this;
     const atoms = goals.flatMap(({ p }) => p.atoms);
     for (let seed = 0; seed < MAX_MOVES; seed++) {
       const point = this.#points[seed % this.#points.length];
       if (!point) return [];
-      const moved = withoutAtoms(facts, point, atoms);
-      if (this.#extended(moved, seed, [...goals, ...facts.conditions], facts.cases).length > 0) return [moved];
+      const candidate = withoutAtoms(facts, point, atoms);
+      if (this.#extended(candidate, seed, [...goals, ...facts.conditions], facts.cases).length > 0) return [candidate];
     }
     return [];
   }
@@ -106,8 +106,8 @@ export class CounterexampleCache {
     const [conditions, cases] = [facts.conditions.slice(this.#conditions), facts.cases.slice(this.#cases)];
     if (conditions.length === 0 && cases.length === 0) return;
     // Without a point, each query below here would cost a proof search.
-    const kept = this.#points.flatMap((point, i) => this.#extended(new Map(point), i, conditions, cases));
-    this.#points = kept.length > 0 ? kept : this.#moved(conditions);
+    const points = this.#points.flatMap((point, i) => this.#extended(new Map(point), i, conditions, cases));
+    this.#points = points.length > 0 ? points : this.#pointsNear(conditions);
     [this.#conditions, this.#cases] = [facts.conditions.length, facts.cases.length];
   }
 }

@@ -186,9 +186,9 @@ export const sizeFacts = ({ flow, environment }: SymbolicModel): readonly Term[]
 /** Constexprs that divide another one in each config. */
 export function configFacts({ ir, launch }: SymbolicModel): readonly Term[] {
   const configs = distinctConfigs(ir).map(({ values }) => values);
-  const terms = paramsOf(ir, "constexpr").flatMap(({ name, of, from, value }) => {
-    const term = of === "int" && from === "config" ? launch.term(value) : undefined;
-    return term ? [{ name, term }] : [];
+  const terms = paramsOf(ir, "constexpr").flatMap((param) => {
+    const term = param.of === "int" && param.from === "config" ? launch.term(param.value) : undefined;
+    return term ? [{ name: param.name, term }] : [];
   });
   return terms.flatMap((x) =>
     terms.flatMap((y) =>

@@ -169,7 +169,11 @@ export class Indices {
   }
 
   /** `(s · q + r) / d` is `s · q / d` if s divides d and `0 <= r < s`: an element's lane does not change the block. */
-  #blockQuotient({ kind }: Term, [dividend, divisor]: readonly [Term, Term], given: readonly Term[]): Term | undefined {
+  #blockQuotient(
+    { kind }: Term,
+    [dividend, divisor]: readonly [Term, Term],
+    conditions: readonly Term[],
+  ): Term | undefined {
     if (divisor.kind !== "number" || divisor.value < 1n) return undefined;
     for (const { value: lane } of this.#equations) {
       const block = canonical(difference(dividend, lane));
@@ -177,8 +181,8 @@ export class Indices {
       const floors = kind === "floorQuotient";
       const isBlock =
         size > 1n &&
-        this.entailment.isWithin(given, lane, number(size)) &&
-        (floors || this.entailment.proves(given, canonical(atLeast(block, number(0)))));
+        this.entailment.isWithin(conditions, lane, number(size)) &&
+        (floors || this.entailment.proves(conditions, canonical(atLeast(block, number(0)))));
       if (isBlock) return canonical(quotient(block, divisor, floors));
     }
     return undefined;

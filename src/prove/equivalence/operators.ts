@@ -170,8 +170,8 @@ export class Launches {
       const cases = storedCases(store.stored, normalizer, elements);
       const needs = [...normalizer.needs];
       const { mask, lanes, scope } = store.stored.access;
-      const known = [...ranges, ...conditionsOf(mask), ...scopes.rangesOf([...scope, ...lanes])];
-      const active = known.flatMap((each) => conditionsOf(normalizer.indices.rewrite(each)));
+      const facts = [...ranges, ...conditionsOf(mask), ...scopes.rangesOf([...scope, ...lanes])];
+      const active = facts.flatMap((each) => conditionsOf(normalizer.indices.rewrite(each)));
       const unstable = storedInstability(store.stored, store.iterations, normalizer, {
         isBounded: (exponent, given) => this.#isBounded(exponent, [...active, ...given], binding),
       });

@@ -16,7 +16,7 @@ export interface GivenCertificates {
 
 interface GivenCertificate {
   readonly proof: Certificate;
-  /** What the outputs compute, if that was asked. */
+  /** The verdicts of `--computes`. */
   readonly computes?: readonly OutputProof[] | undefined;
 }
 
@@ -78,31 +78,31 @@ export const certificateIn = ({ certificates }: GivenCertificates, proof: Certif
 
 /** Compares a certificate in a file with a proof, and with what the outputs compute if the file has that too. */
 export function matchCertificate(
-  given: GivenCertificate | undefined,
+  certificate: GivenCertificate | undefined,
   proof: Certificate,
   computes: readonly OutputProof[] = [],
 ): CertificateMatch {
-  if (!given) return { kind: "missing" };
+  if (!certificate) return { kind: "missing" };
   const differs = proof.about.flatMap(({ kernel, parts }, i) => {
-    const other: Readonly<Record<string, string>> = given.proof.about[i]?.parts ?? {};
+    const other: Readonly<Record<string, string>> = certificate.proof.about[i]?.parts ?? {};
     const names = Object.entries(parts).flatMap(([part, digest]) => (other[part] === digest ? [] : [part]));
     return proof.about.length === 1 ? names : names.map((part) => `${part} of ${kernel}`);
   });
-  const compared = given.computes && computes;
-  if (given.computes?.[0]?.about !== compared?.[0]?.about) differs.push("reference");
+  const compared = certificate.computes && computes;
+  if (certificate.computes?.[0]?.about !== compared?.[0]?.about) differs.push("reference");
   if (differs.length > 0) return { kind: "other-kernel", differs };
-  const difference = differenceOf(given, { proof, computes: compared });
+  const difference = differenceOf(certificate, { proof, computes: compared });
   return difference === undefined ? { kind: "same" } : { kind: "other-verdict", differs: difference };
 }
 
 /** The first difference of what two certificates of one kernel say, apart from locations. */
-function differenceOf(given: GivenCertificate, now: GivenCertificate): string | undefined {
-  const [statements, proved] = [statementsOf(given), statementsOf(now)];
+function differenceOf(before: GivenCertificate, now: GivenCertificate): string | undefined {
+  const [statements, proved] = [statementsOf(before), statementsOf(now)];
   for (let i = 0; i < Math.max(statements.length, proved.length); i++)
     if (statements[i] !== proved[i])
       return `it says ${statements[i] ?? "nothing more"} where the proof says ${proved[i] ?? "nothing more"}`;
   const fields = ["configs", "launches", "promises", "limits"] as const;
-  const field = fields.find((each) => jsonText(given.proof[each]) !== jsonText(now.proof[each]));
+  const field = fields.find((each) => jsonText(before.proof[each]) !== jsonText(now.proof[each]));
   return field && `its ${field} are not those of the proof`;
 }
 

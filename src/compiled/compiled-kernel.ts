@@ -698,8 +698,8 @@ export interface CompiledKernel {
   readonly kernelArguments?: readonly KernelArgument[];
   /** Its helper functions; absent for an operator, whose parts have them. */
   readonly helpers?: readonly HelperSignature[];
-  /** The author's variables that hold tiles; absent for an operator, whose parts have them. */
-  namedTiles?(): readonly NamedTile[];
+  /** The author's variables that hold tiles. */
+  namedTiles(): readonly NamedTile[];
   readonly warnings: readonly Diagnostic[];
   /**
    * For each config of the warp-specialized kernel, the author's config from which it is derived. Absent without that
@@ -755,7 +755,7 @@ export interface CompiledKernel {
    */
   suggestPreconditions?(requires?: readonly HostExpression[]): readonly MissingPrecondition[] | undefined;
   /** The certificate of the kernel with a remedy for what is open at a location. Undefined if it cannot have it. */
-  proofWith?(remedy: Remedy | Requirements, location?: Location): Certificate | undefined;
+  proofWith?(remedy: Remedy | Requirements, location?: Location, cache?: ProofCache): Certificate | undefined;
   /** The edit of the author's text that fixes the call at a location, if its text shows what to change. */
   fixFor?(location: Location, fix: SourceFix): Edit | undefined;
   /**

@@ -28,6 +28,7 @@ import { toleranceFor } from "../compiled/tolerance.js";
 import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
 import { operatorRoundingSites } from "../analysis/rounding-profile.js";
 import { byLaunch } from "./by-launch.js";
+import { namedTiles } from "./named-tiles.js";
 import { emitters } from "./emitters.js";
 import { type ComparedSide, withSide } from "./against.js";
 import { mergeCertificates, cachedProof, kernelInvariance, kernelScripts } from "./proof.js";
@@ -73,6 +74,7 @@ export function compileOperator(
       return definitions.map(compilePart);
     },
     ir: kernels.map(printIR).join("\n"),
+    namedTiles: () => kernels.flatMap((kernel) => namedTiles(kernel, source)),
     warnings: [...diagnostics, ...(emitted.warnings ?? [])],
     reference: face.reference?.kind ?? "none",
     ...(face.tolerance && { tolerance: face.tolerance }),

@@ -4,6 +4,7 @@ import type {
   Certificate,
   HostExpression,
   MissingPrecondition,
+  ProofCache,
   Remedy,
   Requirements,
 } from "../compiled/compiled-kernel.js";
@@ -48,11 +49,12 @@ export const certificateWith = (
   definition: KernelDefinition,
   source: SourceIndex | undefined,
   remedy: Remedy | Requirements,
-  at: Location | undefined,
+  at?: Location,
+  cache?: ProofCache,
 ): Certificate | undefined =>
   attempt(() => {
     const ir = changedBody(trace(changedSpec(definition, remedy), source), remedy, at);
-    return ir && cachedProof(undefined, ir, lower(ir));
+    return ir && cachedProof(cache, ir, lower(ir));
   });
 
 /**

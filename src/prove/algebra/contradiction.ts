@@ -149,7 +149,8 @@ function infeasibleSupport(columns: readonly Polynomial[]): readonly Polynomial[
   const width = columns.length;
   const rows = tableau(columns);
   const costs = new Row(width + 1, -1);
-  for (const row of rows) costs.subtract(row, -1);
+  for (const row of rows) costs.subtract(row, -1, row.nonZeroColumns());
+  const allRows = [...rows, costs];
   for (let iteration = 0; costs.at(width) > 1e-7; iteration++) {
     if (iteration > MAX_PIVOTS) return undefined;
     const entering = enteringColumn(costs, width, iteration < GREEDY_PIVOTS);
@@ -157,7 +158,8 @@ function infeasibleSupport(columns: readonly Polynomial[]): readonly Polynomial[
     const leaving = leavingRow(rows, entering, width, iteration < GREEDY_PIVOTS);
     if (!leaving) return undefined;
     leaving.divide(leaving.at(entering));
-    for (const row of [...rows, costs]) if (row !== leaving) row.subtract(leaving, row.at(entering));
+    const columnsToChange = leaving.nonZeroColumns();
+    for (const row of allRows) if (row !== leaving) row.subtract(leaving, row.at(entering), columnsToChange);
     leaving.basis = entering;
   }
   const support = new Set(rows.filter((row) => row.at(width) > 1e-12).map(({ basis }) => basis));
@@ -185,13 +187,23 @@ class Row {
   }
 
   divide(by: number): void {
-    for (let j = 0; j < this.#entries.length; j++) this.#entries[j] = this.at(j) / by;
+    const entries = this.#entries;
+    for (let j = 0; j < entries.length; j++) entries[j]! /= by;
   }
 
-  /** Subtracts a multiple of another row. */
-  subtract(row: Row, factor: number): void {
+  /** Few of a row's entries differ from 0. */
+  nonZeroColumns(): readonly number[] {
+    const entries = this.#entries;
+    const columns: number[] = [];
+    for (let j = 0; j < entries.length; j++) if (entries[j] !== 0) columns.push(j);
+    return columns;
+  }
+
+  /** Subtracts a multiple of another row, whose other columns are 0. */
+  subtract(row: Row, factor: number, columns: readonly number[]): void {
     if (factor === 0) return;
-    for (let j = 0; j < this.#entries.length; j++) this.#entries[j] = this.at(j) - factor * row.at(j);
+    const [entries, subtracted] = [this.#entries, row.#entries];
+    for (const j of columns) entries[j]! -= factor * subtracted[j]!;
   }
 }
 

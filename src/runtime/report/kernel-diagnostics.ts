@@ -17,7 +17,7 @@ export function kernelDiagnostics(
     ...(kernel.declaresInvariance ? invarianceDiagnostics(kernel, kernel.invariance(cache)) : []),
     ...proofDiagnostics(
       proof,
-      suggestRemedies(kernel, proof),
+      suggestRemedies(kernel, proof, cache),
       (fix, location = kernel.at) => location && kernel.fixFor?.(location, fix),
     ),
   ];

@@ -4,6 +4,7 @@ import type {
   CompiledKernel,
   HostExpression,
   Obligation,
+  ProofCache,
   ProofProperty,
   Remedy,
 } from "../../compiled/compiled-kernel.js";
@@ -38,8 +39,9 @@ export interface Suggestion {
 export function suggestRemedies(
   kernel: CompiledKernel,
   certificate: Certificate,
+  cache?: ProofCache,
 ): (obligation: Obligation) => Suggestion {
-  const search = new RemedySearch(kernel, certificate);
+  const search = new RemedySearch(kernel, certificate, cache);
   search.run();
   return (obligation) => search.suggestions.get(keyOf(obligation)) ?? notClosed(search.triedFor, obligation);
 }
@@ -71,6 +73,7 @@ class RemedySearch {
   constructor(
     readonly kernel: CompiledKernel,
     readonly certificate: Certificate,
+    readonly cache: ProofCache | undefined,
   ) {}
 
   run(): void {
@@ -99,7 +102,7 @@ class RemedySearch {
     if (this.#tried.has(key) || this.#tried.size >= MAX_TRIES) return;
     this.#tried.add(key);
     this.triedFor.add(property);
-    this.#keep(this.kernel.proofWith?.(remedy, location), describe(remedy));
+    this.#keep(this.kernel.proofWith?.(remedy, location, this.cache), describe(remedy));
   }
 
   #open(): readonly Obligation[] {
@@ -137,7 +140,8 @@ class RemedySearch {
 
   #proofWith(conditions: readonly HostExpression[]): Certificate | undefined {
     const key = JSON.stringify(conditions);
-    if (!this.#proofs.has(key)) this.#proofs.set(key, this.kernel.proofWith?.({ kind: "require", conditions }));
+    if (!this.#proofs.has(key))
+      this.#proofs.set(key, this.kernel.proofWith?.({ kind: "require", conditions }, undefined, this.cache));
     return this.#proofs.get(key);
   }
 

@@ -1,6 +1,6 @@
 /** What `check` says to do where something is open: what it names closes it, and the kernel's own launches meet it. */
-import { describe, expect, it } from "vitest";
-import type { CompiledKernel, ProofProperty } from "../../../src/compiled/compiled-kernel.js";
+import { describe, expect, it, test } from "vitest";
+import type { CachedProof, CompiledKernel, ProofProperty } from "../../../src/compiled/compiled-kernel.js";
 import { constexpr, kernel, pointer, scalar, tensor, tl } from "../../../src/index.js";
 import { build } from "../../../src/pipeline/build.js";
 import { proofDiagnostics } from "../../../src/runtime/report/proof-text.js";
@@ -202,6 +202,25 @@ describe.each<{
   it("should close it when the author writes it", async () => {
     expect(openIn(await rows({ ...wrong, ...fixed }))).toEqual([]);
   });
+});
+
+test("the kernel with a remedy is proved once, if proofs are cached", async () => {
+  const proofs = new Map<string, CachedProof>();
+  const written: string[] = [];
+  const cache = {
+    read: (text: string) => proofs.get(text),
+    write: (text: string, proof: CachedProof) => void (written.push(text), proofs.set(text, proof)),
+  };
+  const suggested = async () => {
+    const compiled = await divided({});
+    const proof = compiled.proof(cache);
+    return proofDiagnostics(proof, suggestRemedies(compiled, proof, cache));
+  };
+  const first = await suggested();
+  const count = written.length;
+  expect(count).toBeGreaterThan(1);
+  expect(await suggested()).toEqual(first);
+  expect(written.length).toBe(count);
 });
 
 describe("a remedy that was tried in vain", () => {

@@ -294,6 +294,15 @@ type ParamOption =
   | { readonly contiguous: true }
   | { readonly zeroed: true };
 
+/** The circumstances of a trial of a remedy. */
+export interface Trial {
+  /** The location of what is open. */
+  readonly at?: Location | undefined;
+  /** Test cases whose inputs must agree with the remedy. */
+  readonly cases?: readonly TestCase[] | undefined;
+  readonly cache?: ProofCache | undefined;
+}
+
 /** Conditions for `requires`, as a remedy. {@link MissingPrecondition} has candidates. */
 export interface Requirements {
   readonly kind: "require";
@@ -754,8 +763,8 @@ export interface CompiledKernel {
    * remaining gaps. Undefined if no launch can check them.
    */
   suggestPreconditions?(requires?: readonly HostExpression[]): readonly MissingPrecondition[] | undefined;
-  /** The certificate of the kernel with a remedy for what is open at a location. Undefined if it cannot have it. */
-  proofWith?(remedy: Remedy | Requirements, location?: Location, cache?: ProofCache): Certificate | undefined;
+  /** The certificate of the kernel with a remedy. Undefined if the kernel cannot have it. */
+  proofWith?(remedy: Remedy | Requirements, trial?: Trial): Certificate | undefined;
   /** The edit of the author's text that fixes the call at a location, if its text shows what to change. */
   fixFor?(location: Location, fix: SourceFix): Edit | undefined;
   /**

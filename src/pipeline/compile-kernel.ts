@@ -88,7 +88,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     refusal: byLaunch((testCase) => refusal(lowered, testCase)),
     ...proofs,
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
-    proofWith: (...change) => certificateWith(definition, source, ...change),
+    proofWith: (remedy, trial) => certificateWith(definition, source, remedy, trial),
     fixFor: (location, fix) => source?.fixFor(location, fix),
     narrowRoundings,
     ...prefixDifference([ir], ir),

@@ -1,17 +1,22 @@
 /** Tries remedies for gaps of a kernel's proof: what is open with more preconditions, or with another change. */
 import { preconditions } from "../analysis/preconditions.js";
+import { signatureOf } from "../codegen/module/signature.js";
 import type {
   Certificate,
   HostExpression,
   MissingPrecondition,
-  ProofCache,
   Remedy,
   Requirements,
+  TestCase,
+  Trial,
 } from "../compiled/compiled-kernel.js";
 import { isSameLocation, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { KernelDefinition } from "../dsl/definition.js";
 import * as tl from "../dsl/tl.js";
 import { trace } from "../dsl/trace.js";
+import { rangesOf } from "../eval/case-launch.js";
+import { inputsOf } from "../eval/evaluate-case.js";
+import { checkRanges } from "../eval/make-inputs.js";
 import {
   type Argument,
   isList,
@@ -44,18 +49,26 @@ export const obligationsWithPreconditions = (
     return inferPreconditions(ir, preconditions(lower(ir)));
   });
 
-/** The certificate with a remedy for what is open at a location. Undefined if the kernel cannot have it. */
+/** The certificate with a remedy. Undefined if the kernel cannot have it. */
 export const certificateWith = (
   definition: KernelDefinition,
   source: SourceIndex | undefined,
   remedy: Remedy | Requirements,
-  at?: Location,
-  cache?: ProofCache,
+  { at, cases = [], cache }: Trial = {},
 ): Certificate | undefined =>
   attempt(() => {
     const ir = changedBody(trace(changedSpec(definition, remedy), source), remedy, at);
-    return ir && cachedProof(cache, ir, lower(ir));
+    if (!ir) return undefined;
+    const lowered = lower(ir);
+    if (remedy.kind === "declare" && "range" in remedy.option) checkDescribedInputs(ir, lowered, cases);
+    return cachedProof(cache, ir, lowered);
   });
+
+/** Throws if inputs that the spec describes are outside of a declared range. Other inputs are drawn from it. */
+function checkDescribedInputs(ir: KernelIR, lowered: KernelIR, cases: readonly TestCase[]): void {
+  const signature = signatureOf(lowered);
+  for (const testCase of cases) checkRanges(signature, inputsOf(ir, signature, testCase), rangesOf(ir, testCase), ir);
+}
 
 /**
  * Undefined if the build rejects the change. The kernel was checked already. The caller is responsible for further

@@ -7,15 +7,19 @@ import type {
   ProofCache,
   ProofProperty,
   Remedy,
+  TestCase,
 } from "../../compiled/compiled-kernel.js";
 import { triedRemedy } from "../../diagnostics/catalog/proof-codes.js";
 import type { SourceFix } from "../../diagnostics/diagnostic.js";
 import { callbackText, hostValue } from "../../import/host-text.js";
 import { declaredShapes } from "../cases/shapes.js";
-import { acceptedCase } from "../cases/valid-cases.js";
+import { acceptedCase, shrinkAccepted } from "../cases/valid-cases.js";
 
 /** The maximum number of remedies to try per kernel. Each one needs a proof. */
 const MAX_TRIES = 12;
+
+/** The maximum number of lanes of a launch whose inputs are drawn, to compare them with a suggested range. */
+const MAX_LANES = 2 ** 18;
 
 /** The bounds on sizes and numbers that are tried so that int32 arithmetic stays exact, as powers of two. */
 const EXPONENTS = [30, 28, 24, 20, 15];
@@ -68,7 +72,7 @@ class RemedySearch {
   readonly triedFor = new Set<ProofProperty>();
   readonly #tried = new Set<string>();
   readonly #proofs = new Map<string, Certificate | undefined>();
-  #launches: readonly ReadonlyMap<string, number>[] | undefined;
+  #cases: readonly TestCase[] | undefined;
 
   constructor(
     readonly kernel: CompiledKernel,
@@ -102,7 +106,12 @@ class RemedySearch {
     if (this.#tried.has(key) || this.#tried.size >= MAX_TRIES) return;
     this.#tried.add(key);
     this.triedFor.add(property);
-    this.#keep(this.kernel.proofWith?.(remedy, location, this.cache), describe(remedy));
+    const cases = remedy.kind === "declare" ? drawable(this.kernel, this.#declaredCases()) : [];
+    this.#keep(this.kernel.proofWith?.(remedy, { at: location, cases, cache: this.cache }), describe(remedy));
+  }
+
+  #declaredCases(): readonly TestCase[] {
+    return (this.#cases ??= casesOf(this.kernel));
   }
 
   #open(): readonly Obligation[] {
@@ -141,7 +150,7 @@ class RemedySearch {
   #proofWith(conditions: readonly HostExpression[]): Certificate | undefined {
     const key = JSON.stringify(conditions);
     if (!this.#proofs.has(key))
-      this.#proofs.set(key, this.kernel.proofWith?.({ kind: "require", conditions }, undefined, this.cache));
+      this.#proofs.set(key, this.kernel.proofWith?.({ kind: "require", conditions }, { cache: this.cache }));
     return this.#proofs.get(key);
   }
 
@@ -149,8 +158,8 @@ class RemedySearch {
   #mayTry(conditions: readonly HostExpression[], property: ProofProperty): boolean {
     const key = JSON.stringify(conditions);
     if (this.#tried.has(key) || this.#tried.size >= MAX_TRIES) return false;
-    this.#launches ??= launchesOf(this.kernel);
-    if (!conditions.every((each) => isSatisfied(each, this.#launches ?? []))) return false;
+    const launches = this.#declaredCases().map((testCase) => valuesOf(this.kernel, testCase));
+    if (!conditions.every((each) => isSatisfied(each, launches))) return false;
     this.#tried.add(key);
     this.triedFor.add(property);
     return true;
@@ -219,20 +228,24 @@ function requirement(tree: HostExpression): Suggestion {
   return required(callback, [...names], condition);
 }
 
-/**
- * The values of the kernel's declared launches. A condition that none of them satisfies would close any gap vacuously.
- */
-function launchesOf(kernel: CompiledKernel): readonly ReadonlyMap<string, number>[] {
+/** The kernel's declared launches. A condition that none of them satisfies would close any gap vacuously. */
+function casesOf(kernel: CompiledKernel): readonly TestCase[] {
   const shapes = declaredShapes(kernel);
   const selections = shapes.length > 0 ? shapes.map(({ sizes }) => ({ seed: 0, sizes })) : [{ seed: 0 }];
   return selections.flatMap((selection) => {
     const accepted = acceptedCase(kernel, 0, selection);
-    if (!("at" in accepted)) return [];
-    const { at: testCase } = accepted;
-    const values = { ...kernel.sizes(testCase), ...kernel.constexprs(testCase), ...testCase.scalars };
-    return [new Map(Object.entries(values).map(([name, value]) => [name, Number(value)] as const))];
+    return "at" in accepted ? [accepted.at] : [];
   });
 }
+
+/** The launches with sizes whose inputs are drawn at once. */
+const drawable = (kernel: CompiledKernel, cases: readonly TestCase[]): readonly TestCase[] =>
+  cases.map((testCase) => shrinkAccepted(kernel, testCase, (smaller) => kernel.work(smaller).lanes <= MAX_LANES));
+
+const valuesOf = (kernel: CompiledKernel, testCase: TestCase): ReadonlyMap<string, number> => {
+  const values = { ...kernel.sizes(testCase), ...kernel.constexprs(testCase), ...testCase.scalars };
+  return new Map(Object.entries(values).map(([name, value]) => [name, Number(value)] as const));
+};
 
 const isSatisfied = (condition: HostExpression, launches: readonly ReadonlyMap<string, number>[]): boolean =>
   launches.length > 0 && launches.every((values) => hostValue(condition, values) === true);

@@ -223,6 +223,29 @@ test("the kernel with a remedy is proved once, if proofs are cached", async () =
   expect(written.length).toBe(count);
 });
 
+describe("a range of an input", () => {
+  const described = (inputs: (sizes: any, torch: any) => object): Rows => ({
+    params: ids(),
+    spec: { shapes: [{ N: 3000 }], inputs },
+    body: gathered,
+  });
+  const offered = 'range: [0, "N"]';
+
+  it("should be said if the spec's inputs are in it", async () => {
+    const inside = rows(described(({ N }, torch) => ({ ids: torch.randint(0, N, [N]).to(tl.int32) })));
+    expect((await messages(inside)).join()).toContain(offered);
+  });
+
+  it.each([
+    ["beyond it", ({ N }: any, torch: any) => ({ ids: torch.randint(0, N.mul(2), [N]).to(tl.int32) })],
+    ["below it", ({ N }: any, torch: any) => ({ ids: torch.randint(-1, N, [N]).to(tl.int32) })],
+  ])("should not be said if some are %s", async (_, inputs) => {
+    const [said] = await messages(rows(described(inputs)));
+    expect(said).toMatch(/^the load from x /);
+    expect(said).not.toContain(offered);
+  });
+});
+
 describe("a remedy that was tried in vain", () => {
   it.each([
     ["opens another gap", { params: ids(), body: followed(tl.inBounds, (loaded) => tl.max(loaded, 0)) }],

@@ -1,4 +1,4 @@
-/** The commands of explanations say what the explanations quote, with that code. */
+/** The commands of explanations say what the explanations quote, with that code, and nothing after the remedy. */
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,9 +12,10 @@ import { closeResidents, tilescript } from "../support/resident-cli.js";
 afterAll(closeResidents);
 
 const START = "npx tilescript ";
-const examples = Object.entries<Explanation>(explanations).flatMap(([code, each]) =>
-  "command" in each && each.command.startsWith(START) ? [{ code, ...each }] : [],
+const all = Object.entries<Explanation>(explanations).flatMap(([code, each]) =>
+  "command" in each ? [{ code, ...each }] : [],
 );
+const examples = all.filter(({ command }) => command.startsWith(START));
 
 async function run(command: string, file: string, inProcess = false) {
   const cwd = await mkdtemp(join(tmpdir(), "tilescript-explained-"));
@@ -47,3 +48,24 @@ it.each(examples.filter(({ code }) => !shown.has(code)))(
     expect(stderr).toContain("kernel.ts exports no kernel");
   },
 );
+
+/** A kernel that passes every command. */
+const CORRECT = kernelFileOf({ spec: "reference: ({ x }) => x," });
+/** The file after a remedy in words. */
+const corrected: Readonly<Record<string, string>> = {
+  exception: CORRECT,
+  import: `import "node:path";\n${CORRECT}`,
+  "kernel-file": CORRECT,
+  syntax: `${CORRECT}export const x = (1);\n`,
+};
+/** Its remedy needs Python, which this environment lacks. */
+const NEEDS_PYTHON = "other-target";
+
+it.each(all)("$code: the remedy mends it: $remedy", async ({ code, command, remedy }) => {
+  const isCommand = remedy.startsWith(START);
+  const file = corrected[code] ?? (isCommand ? CORRECT : kernelFileOf({ config: `${remedy},` }));
+  const words = corrected[code] === undefined ? `${START}check kernel.ts` : command;
+  const { exitCode, stderr } = await run(isCommand ? remedy : words, file, code === "kernel-file");
+  expect(stderr).not.toMatch(code === NEEDS_PYTHON ? /error (?!environment)/ : /error /);
+  expect(exitCode).toBe(code === NEEDS_PYTHON ? 3 : 0);
+});

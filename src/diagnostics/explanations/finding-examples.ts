@@ -367,7 +367,7 @@ export const commands = {
       "The machine code reads a register that no instruction has written. This is a fault of ptxas, which other configs may avoid.",
     message: "example: … (cuda:90, config 0); use another config",
     command: "npx tilescript compile kernel.ts --targets cuda:90",
-    remedy: "npx tilescript tune kernel.ts",
+    remedy: "config: { BLOCK: 32 }",
   },
   "compile-resources": {
     meaning:

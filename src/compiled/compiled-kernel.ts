@@ -298,7 +298,7 @@ type ParamOption =
 export interface Trial {
   /** The location of what is open. */
   readonly at?: Location | undefined;
-  /** Test cases whose inputs must agree with the remedy. */
+  /** Launches that the kernel must accept with the remedy. */
   readonly cases?: readonly TestCase[] | undefined;
   readonly cache?: ProofCache | undefined;
 }
@@ -708,7 +708,7 @@ export interface CompiledKernel {
   /** Its helper functions; absent for an operator, whose parts have them. */
   readonly helpers?: readonly HelperSignature[];
   /** The author's variables that hold tiles. */
-  namedTiles(): readonly NamedTile[];
+  namedTiles?(): readonly NamedTile[];
   readonly warnings: readonly Diagnostic[];
   /**
    * For each config of the warp-specialized kernel, the author's config from which it is derived. Absent without that

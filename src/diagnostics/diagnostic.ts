@@ -30,8 +30,16 @@ export type SourceFix =
   | { readonly kind: "value" }
   /** Adds a condition, which uses these names, to the `requires` of a kernel. */
   | { readonly kind: "require"; readonly names: readonly string[]; readonly condition: string }
+  /** Sets an option of a param, such as `range: [0, "N"]`, at the definition of the kernel. */
+  | { readonly kind: "declare"; readonly param: string; readonly option: string; readonly value: string }
   /** Removes the only `tl.inBounds` of an access, so that its view is masked there. */
-  | { readonly kind: "mask" };
+  | { readonly kind: "mask" }
+  /** Puts `tl.debugBarrier()` before the statement. */
+  | { readonly kind: "barrier" }
+  /** Gives a load this `other`. */
+  | { readonly kind: "other"; readonly value: number }
+  /** Removes a statement that is only this call. */
+  | { readonly kind: "omit" };
 
 /** A mistake, or, as a warning, a fact that the author should know. */
 export interface Diagnostic {

@@ -14,8 +14,10 @@ import { isSameLocation, type Location, TileScriptError } from "../diagnostics/d
 import { KernelDefinition } from "../dsl/definition.js";
 import * as tl from "../dsl/tl.js";
 import { trace } from "../dsl/trace.js";
-import { rangesOf } from "../eval/case-launch.js";
+import { Bindings } from "../eval/bindings.js";
+import { launchOf, rangesOf } from "../eval/case-launch.js";
 import { inputsOf } from "../eval/evaluate-case.js";
+import { checkHostValues } from "../eval/host-values.js";
 import { checkRanges } from "../eval/make-inputs.js";
 import {
   type Argument,
@@ -60,6 +62,7 @@ export const certificateWith = (
     const ir = changedBody(trace(changedSpec(definition, remedy), source), remedy, at);
     if (!ir) return undefined;
     const lowered = lower(ir);
+    for (const testCase of cases) checkHostValues(ir, new Bindings(ir, launchOf(ir, testCase)));
     if (remedy.kind === "declare" && "range" in remedy.option) checkDescribedInputs(ir, lowered, cases);
     return cachedProof(cache, ir, lowered);
   });
@@ -164,6 +167,12 @@ function withoutClaims(view: OpStatement, claims: ReadonlySet<Argument>): OpStat
     value: isTrue(claimed[i]) && !claims.has(index),
   }));
   return { ...view, options: { ...view.options, claimed: remaining } };
+}
+
+/** The location of the load that an op depends on; undefined if it depends on several. */
+export function loadBehind(ir: KernelIR, at: Location): Location | undefined {
+  const [load, ...others] = loadsBehind(ir, ({ location }) => isSameLocation(location, at));
+  return others.length === 0 ? load?.location : undefined;
 }
 
 /** The loads that an op depends on, but through no fold and no other load. */

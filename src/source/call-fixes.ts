@@ -2,7 +2,7 @@
 import { ts } from "./typescript.js";
 import type { Edit, SourceFix } from "../diagnostics/diagnostic.js";
 import { constantValue, isState, toEdit } from "./replacements.js";
-import { unwrap } from "./sites.js";
+import { locate, unwrap } from "./sites.js";
 import { property } from "./spec-locations.js";
 
 /** The fix of a call or property access; undefined if its text does not show what to change. */
@@ -21,9 +21,82 @@ export function fixCall(node: ts.Node, fix: SourceFix): Edit | undefined {
       const index = claim?.arguments[0];
       return claim && index && others.length === 0 ? toEdit({ node: claim, text: index.getText() }) : undefined;
     }
+    case "declare": {
+      const spec = ts.isCallExpression(node) ? node.arguments[1] : undefined;
+      const declared = property(property(spec, "params"), fix.param);
+      const declaration = declared && declarationIn(declared);
+      return declaration && setOption(declaration, fix.option, fix.value);
+    }
+    case "barrier": {
+      const statement = statementOf(node);
+      return statement && !accessesFirst(node) ? insertBefore(statement, "tl.debugBarrier();") : undefined;
+    }
+    case "other":
+      return ts.isCallExpression(node) ? setOption(node, "other", String(fix.value)) : undefined;
+    case "omit": {
+      const statement = statementOf(node);
+      return statement && ts.isExpressionStatement(statement) && unwrap(statement.expression) === node
+        ? removeStatement(statement)
+        : undefined;
+    }
     default:
       return fix satisfies never;
   }
+}
+
+/** The call that declares a param: `tensor(…)` of `tensor(…).optional()`. */
+function declarationIn(declared: ts.Expression): ts.CallExpression | undefined {
+  if (!ts.isCallExpression(declared)) return undefined;
+  const { expression: callee } = declared;
+  const inner = ts.isPropertyAccessExpression(callee) ? declarationIn(unwrap(callee.expression)) : undefined;
+  return inner ?? declared;
+}
+
+/** The call with an option. Its last argument contains the other options. */
+function setOption(call: ts.CallExpression, name: string, value: string): Edit | undefined {
+  const text = `${name}: ${value}`;
+  const options = optionsOf(call);
+  const last = call.arguments.at(-1);
+  if (!options) return last && toEdit({ node: last, text: `${last.getText()}, { ${text} }` });
+  const present = options.properties.find((each) => each.name?.getText() === name);
+  if (present) return toEdit({ node: present, text });
+  return toEdit({
+    node: options,
+    text: `{ ${[...options.properties.map((each) => each.getText()), text].join(", ")} }`,
+  });
+}
+
+/** The statement of a block that contains a node, in the same function. */
+function statementOf(node: ts.Node): ts.Statement | undefined {
+  for (let each = node; !ts.isFunctionLike(each) && !ts.isSourceFile(each); each = each.parent)
+    if (ts.isStatement(each)) return ts.isBlock(each.parent) ? each : undefined;
+  return undefined;
+}
+
+/** True if arguments of a call access memory before the call does, as in `tl.store(y.at(i), tl.load(…))`. */
+const accessesFirst = (node: ts.Node): boolean =>
+  ts.forEachChild(node, (child) => {
+    const isAccess = ts.isCallExpression(child) && /\b(?:load|store|atomic\w*)$/.test(child.expression.getText());
+    return isAccess || accessesFirst(child);
+  }) ?? false;
+
+function insertBefore(statement: ts.Statement, text: string): Edit {
+  const file = statement.getSourceFile();
+  const start = statement.getStart(file);
+  const at = locate(file, start);
+  const indent = /[ \t]*$/.exec(file.text.slice(0, start))?.[0] ?? "";
+  return { at, end: at, text: `${text}\n${indent}` };
+}
+
+/** Removes a statement with the line break before it. */
+function removeStatement(statement: ts.Statement): Edit {
+  const file = statement.getSourceFile();
+  const before = /\s*$/.exec(file.text.slice(0, statement.getStart(file)))?.[0] ?? "";
+  return {
+    at: locate(file, statement.getStart(file) - before.length),
+    end: locate(file, statement.getEnd()),
+    text: "",
+  };
 }
 
 /** `x.at(…)` */

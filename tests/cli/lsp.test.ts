@@ -187,7 +187,7 @@ describe("the language server", { timeout: 120_000 }, () => {
       ROWS.replace("grid:", "requires: ({ M }) => [M.ge(1)],\n    grid:"),
       "requires: ({ M, N, BLOCK }) => [M.ge(1), N.ge(BLOCK)],\n    grid",
     ],
-    ["the mask that a claim leaves out", GATHER, "x.at(ids)"],
+    ["the range that a claim needs", GATHER, 'ids: tensor(tl.uint16, ["N"], { range: [0, "M"] })'],
   ])("offers %s that completes a proof", async (_, text, addition) => {
     await client.initialize();
     const diagnostics = await client.diagnostics(client.open(file, text));

@@ -39,7 +39,7 @@ export async function analyze(runnables: readonly Runnable[], cache: ProofCache 
       const compiled = await runnable.compile();
       const proof = compiled.proof(cache);
       const { file, python, map } = compiled;
-      kernels.push({ kernel: runnable.name, file, python, map, proof, tiles: compiled.namedTiles() });
+      kernels.push({ kernel: runnable.name, file, python, map, proof, tiles: compiled.namedTiles?.() ?? [] });
       build.push(...compiled.warnings);
       diagnostics.push(...kernelDiagnostics(compiled, proof, cache));
     } catch (error) {

@@ -120,10 +120,11 @@ export function proofDiagnostics(
   });
 }
 
-/** The suggestion as an edit. A requirement has the location of the kernel. */
+/** The suggestion as an edit. A requirement and a declaration have the location of the kernel. */
 function fixOf({ at }: Obligation, suggestion: Suggestion | undefined, fixFor: FixFor): Pick<Diagnostic, "edit"> {
   const fix = suggestion?.fix;
-  const edit = fix && fixFor(fix, fix.kind === "require" ? undefined : at);
+  const isOfDefinition = fix?.kind === "require" || fix?.kind === "declare";
+  const edit = fix && fixFor(fix, isOfDefinition ? undefined : at);
   return edit ? { edit } : {};
 }
 

@@ -7,10 +7,11 @@ import type {
   ProofCache,
   ProofProperty,
   Remedy,
+  Requirements,
   TestCase,
 } from "../../compiled/compiled-kernel.js";
 import { triedRemedy } from "../../diagnostics/catalog/proof-codes.js";
-import type { SourceFix } from "../../diagnostics/diagnostic.js";
+import type { Location, SourceFix } from "../../diagnostics/diagnostic.js";
 import { callbackText, hostValue } from "../../import/host-text.js";
 import { declaredShapes } from "../cases/shapes.js";
 import { acceptedCase, shrinkAccepted } from "../cases/valid-cases.js";
@@ -73,6 +74,7 @@ class RemedySearch {
   readonly #tried = new Set<string>();
   readonly #proofs = new Map<string, Certificate | undefined>();
   #cases: readonly TestCase[] | undefined;
+  #drawnCases: readonly TestCase[] | undefined;
 
   constructor(
     readonly kernel: CompiledKernel,
@@ -90,7 +92,7 @@ class RemedySearch {
         // A proof in one config is cheaper than all of them.
         const remaining = this.kernel.suggestPreconditions?.([condition]);
         if (remaining?.every((each) => gapKeyOf(each) !== key))
-          this.#keep(this.#proofWith([condition]), requirement(condition));
+          this.#keep(this.#proofWithConditions([condition]), requirement(condition));
       }
     if (this.#open().some(({ property }) => property === "overflow")) this.#boundNumbers();
     for (const obligation of this.#open())
@@ -106,8 +108,7 @@ class RemedySearch {
     if (this.#tried.has(key) || this.#tried.size >= MAX_TRIES) return;
     this.#tried.add(key);
     this.triedFor.add(property);
-    const cases = remedy.kind === "declare" ? drawable(this.kernel, this.#declaredCases()) : [];
-    this.#keep(this.kernel.proofWith?.(remedy, { at: location, cases, cache: this.cache }), describe(remedy));
+    this.#keep(this.#proofWith(remedy, location), describe(remedy));
   }
 
   #declaredCases(): readonly TestCase[] {
@@ -135,7 +136,7 @@ class RemedySearch {
       }
       const condition = names.map((name) => `${name}.le(2 ** ${exponent})`).join(", ");
       const callback = `({ ${names.join(", ")} }) => [${condition}]`;
-      this.#keep(this.#proofWith(boundsOf(names, exponent)), required(callback, names, condition));
+      this.#keep(this.#proofWithConditions(boundsOf(names, exponent)), required(callback, names, condition));
       return;
     }
   }
@@ -143,15 +144,19 @@ class RemedySearch {
   #closesOverflow(names: readonly string[], exponent: number): boolean {
     const conditions = boundsOf(names, exponent);
     if (!this.#mayTry(conditions, "overflow")) return false;
-    const proof = this.#proofWith(conditions);
+    const proof = this.#proofWithConditions(conditions);
     return proof !== undefined && proof.obligations.every((each) => each.property !== "overflow" || !isOpen(each));
   }
 
-  #proofWith(conditions: readonly HostExpression[]): Certificate | undefined {
+  #proofWithConditions(conditions: readonly HostExpression[]): Certificate | undefined {
     const key = JSON.stringify(conditions);
-    if (!this.#proofs.has(key))
-      this.#proofs.set(key, this.kernel.proofWith?.({ kind: "require", conditions }, { cache: this.cache }));
+    if (!this.#proofs.has(key)) this.#proofs.set(key, this.#proofWith({ kind: "require", conditions }));
     return this.#proofs.get(key);
+  }
+
+  #proofWith(remedy: Remedy | Requirements, location?: Location): Certificate | undefined {
+    this.#drawnCases ??= drawable(this.kernel, this.#declaredCases());
+    return this.kernel.proofWith?.(remedy, { at: location, cases: this.#drawnCases, cache: this.cache });
   }
 
   /** True if a condition was not tried yet and the declared launches satisfy it. Others would close any gap vacuously. */
@@ -174,24 +179,28 @@ class RemedySearch {
   }
 }
 
-/** The remedies of an unknown verdict; for a refuted index, a view without the claim. */
+/** The remedies of an unknown verdict. For a refuted index, a view without the claim; for refuted lanes, a barrier. */
 function remediesOf({ property, verdict }: Obligation): readonly Remedy[] {
   if (verdict.kind === "unknown") return verdict.remedies ?? [];
+  if (property === "order") return [{ kind: "barrier" }];
   return property === "bounds" ? [{ kind: "mask" }] : [];
 }
 
 function describe(remedy: Remedy): Suggestion {
   switch (remedy.kind) {
-    case "declare":
-      return closing(triedRemedy.declare(remedy.param, optionText(remedy.option)));
+    case "declare": {
+      const [option, value] = optionText(remedy.option);
+      const fix = { kind: remedy.kind, param: remedy.param, option, value };
+      return closing(triedRemedy.declare(remedy.param, `${option}: ${value}`), fix);
+    }
     case "mask":
-      return closing(triedRemedy.mask(), { kind: "mask" });
+      return closing(triedRemedy.mask(), remedy);
     case "other":
-      return closing(triedRemedy.other(remedy.value));
+      return closing(triedRemedy.other(remedy.value), remedy);
     case "barrier":
-      return closing(triedRemedy.barrier());
+      return closing(triedRemedy.barrier(), remedy);
     case "omit":
-      return closing(triedRemedy.omit());
+      return closing(triedRemedy.omit(), remedy);
     default:
       return remedy satisfies never;
   }
@@ -200,12 +209,14 @@ function describe(remedy: Remedy): Suggestion {
 const boundsOf = (names: readonly string[], exponent: number): readonly HostExpression[] =>
   names.map((name) => ({ op: "le", of: [{ param: name }, { value: 2 ** exponent }] }));
 
-/** `range: [0, "N"]` */
-function optionText(option: Extract<Remedy, { kind: "declare" }>["option"]): string {
-  if (!("range" in option))
-    return Object.entries(option).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)[0] ?? "";
-  const [from, end] = option.range;
-  return `range: [${from}, ${typeof end === "string" ? JSON.stringify(end) : `2 ** ${Math.log2(end)}`}]`;
+/** `range` and `[0, "N"]` */
+function optionText(option: Extract<Remedy, { kind: "declare" }>["option"]): readonly [name: string, value: string] {
+  if ("range" in option) {
+    const [from, end] = option.range;
+    return ["range", `[${from}, ${typeof end === "string" ? JSON.stringify(end) : `2 ** ${Math.log2(end)}`}]`];
+  }
+  const [[name, value] = ["", undefined]] = Object.entries(option);
+  return [name, JSON.stringify(value)];
 }
 
 const required = (callback: string, names: readonly string[], condition: string): Suggestion =>

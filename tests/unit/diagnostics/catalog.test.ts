@@ -3,12 +3,11 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { catalog, type DiagnosticCode } from "../../../src/diagnostics/catalog/index.js";
-import type { Edit } from "../../../src/diagnostics/diagnostic.js";
 import { kernelFileOf, type KernelFileParts } from "../../../src/diagnostics/explanations/explanation.js";
 import { codesByArea, explanations } from "../../../src/diagnostics/explanations/index.js";
 import { sourceFiles, SRC } from "../../../docs/folders.js";
 import { referenceOf, withoutReference } from "./example-references.js";
-import { editsOf, faultsOf, shownBy } from "./example-output.js";
+import { edited, editsOf, faultsOf, shownBy } from "./example-output.js";
 
 const FOLDER = join(import.meta.dirname, ".examples");
 afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
@@ -29,22 +28,17 @@ const WITHOUT_KERNEL: readonly DiagnosticCode[] = [
 const NOT_EVALUATED: ReadonlySet<DiagnosticCode> = new Set(["unknown-effect", "operator-gradient"]);
 
 /** Codes whose example builds, and gets an edit from `check`. */
-const CHECK_EDITS: ReadonlySet<DiagnosticCode> = new Set<DiagnosticCode>(["false-in-bounds"]);
+const CHECK_EDITS: ReadonlySet<DiagnosticCode> = new Set<DiagnosticCode>([
+  "false-in-bounds",
+  "not-proved",
+  "unordered-lanes",
+]);
 
 /** The mended example with a reference, unless it has one or is no single kernel. */
 function withReference(code: DiagnosticCode, parts: KernelFileParts | string): KernelFileParts | string {
   const reference = referenceOf(code);
   if (typeof parts === "string" || reference === undefined || parts.spec?.includes("reference:")) return parts;
   return { ...parts, spec: [parts.spec, `reference: ${reference},`].filter(Boolean).join("\n") };
-}
-
-/** A file after its edits, the last one first. */
-function edited(file: string, edits: readonly Edit[]): string {
-  let text = readFileSync(file, "utf8");
-  const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)];
-  const place = ({ line, column }: Edit["at"]) => starts[line - 1]! + column - 1;
-  for (const { at, end, text: by } of edits.toReversed()) text = text.slice(0, place(at)) + by + text.slice(place(end));
-  return text;
 }
 
 const codes = Object.values(codesByArea).flat();

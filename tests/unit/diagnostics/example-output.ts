@@ -1,5 +1,5 @@
 /** What an example of the catalog says: it is imported, built and evaluated as an author's file is. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { type Edit, TileScriptError } from "../../../src/diagnostics/diagnostic.js";
@@ -41,6 +41,17 @@ export async function editsOf(file: string, text: string, options: Options): Pro
     if (error instanceof TileScriptError) return [];
     throw error;
   }
+}
+
+/** A file after its edits, the last one first. Messages may share an edit. */
+export function edited(file: string, edits: readonly Edit[]): string {
+  let text = readFileSync(file, "utf8");
+  const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)];
+  const place = ({ line, column }: Edit["at"]) => starts[line - 1]! + column - 1;
+  const distinct = new Map(edits.map((edit) => [JSON.stringify(edit), edit]));
+  for (const { at, end, text: by } of [...distinct.values()].toReversed())
+    text = text.slice(0, place(at)) + by + text.slice(place(end));
+  return text;
 }
 
 /** How an example that was mended fares: what `check` says and leaves open, and what a run finds. */

@@ -107,7 +107,7 @@ export function unusedParams(ir: KernelIR): readonly Diagnostic[] {
   });
   return ir.params.flatMap((param) =>
     param.kind === "tensor" && !used.has(param.value) && !used.has(param.pointer)
-      ? [warning(unusedTensor(ir.name, param.name), ir.at)]
+      ? [warning(unusedTensor[param.role === "out" ? "output" : "input"](ir.name, param.name), ir.at)]
       : [],
   );
 }

@@ -775,7 +775,7 @@ export interface CompiledKernel {
   /** A difference of prefix sums, whose small elements may cancel. */
   readonly prefixDifference?: { readonly location: Location | undefined };
   /** PyTorch's reason to refuse the reference's calls in this case. Undefined if it takes them, or if this is unknown. */
-  referenceRefusal?(testCase: TestCase): string | undefined;
+  referenceRefusal?(testCase: TestCase): Diagnostic | undefined;
   /** True if the reference is known to return numbers, and no NaN, for the special values of this case. */
   isSpecialDefined?(testCase: TestCase): boolean;
   /** Runs one test case in-process. */

@@ -369,7 +369,7 @@ function traceHostStatements(
   recorder.open("the launch", kernelLocation);
   const items = (toList(body()) as unknown[]).map((item) => {
     const argument = toArgument(item, location);
-    if (argument === undefined) fail(hostResult.notAValue(), location);
+    if (argument === undefined) fail(item === undefined ? hostResult.nothing() : hostResult.notAValue(), location);
     return argument;
   });
   return recorder.close(items);

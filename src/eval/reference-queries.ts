@@ -34,7 +34,7 @@ export function referenceQueries(
         outputs(testCase);
       } catch (error) {
         const [diagnostic] = error instanceof TileScriptError ? error.diagnostics : [];
-        return diagnostic?.code === torchCall.code ? diagnostic.message : undefined;
+        return diagnostic?.code === torchCall.code ? diagnostic : undefined;
       }
       return undefined;
     },

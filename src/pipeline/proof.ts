@@ -21,7 +21,7 @@ import type { KernelIR } from "../ir/nodes.js";
 import { outputProofs } from "../prove/equivalence/output-proofs.js";
 import type { CaseRunner } from "../prove/counterexample.js";
 import { invarianceProofs } from "../prove/invariance/invariance.js";
-import { withMends } from "../prove/mends.js";
+import { withMends } from "./mends.js";
 import { overwrites, prove, proveAsScripts } from "../prove/prove.js";
 import { warpSpecializedKernel } from "./warp-specialization.js";
 
@@ -75,6 +75,7 @@ function proveKernel(ir: KernelIR, lowered: KernelIR): Certificate {
   const certificate = withMends(prove(ir, checked, runner), ir, (changed) =>
     prove(changed, checked, {
       ...runner,
+      lanes: (at) => estimateWork(changed, at).lanes,
       evaluate: (at) => evaluateCase(changed, signature, at, undefined, { maxIterations: MAX_ITERATIONS }),
     }),
   );

@@ -33,7 +33,7 @@ import { argumentsOf, definitions, valuesIn, walk } from "../ir/walk.js";
 import { debugBarrier } from "../ops/debug.js";
 import { opOf } from "../ops/define.js";
 import { inferPreconditions } from "../prove/infer-preconditions.js";
-import { changeOps, viewsAt } from "../prove/mends.js";
+import { changeOps, viewsAt } from "./mends.js";
 import { cachedProof } from "./proof.js";
 import { lower } from "./trace-and-check.js";
 

@@ -209,18 +209,25 @@ export function spans(indices: readonly Type[]): Dim[] {
   return indices.flatMap((index) => (index.kind === "tile" ? index.shape : []));
 }
 
-const indexCount = <Op extends Fact, Dims extends Fact, Count extends Fact>(op: Op, dims: Dims, count: Count) =>
-  wrongAxis(`${op}: ${dims} needs one index an axis, ${count} given`, `write x.${op}(i, j), an index for each`);
+const indexCount = <Op extends Fact, Dims extends Fact, Count extends Fact, Indices extends Fact>(
+  op: Op,
+  dims: Dims,
+  count: Count,
+  indices: Indices,
+) =>
+  wrongAxis(`${op}: ${dims} needs one index an axis, ${count} given`, `write x.${op}(${indices}), an index for each`);
+type IndexNames<Ds extends Shape> = Ds["length"] extends 1 ? "i" : Ds["length"] extends 3 ? "i, j, k" : "i, j";
+const indexNames = ({ length }: readonly Dim[]): string => ({ 1: "i", 3: "i, j, k" })[length] ?? "i, j";
 
 export type WhyCount<Op extends string, Ds extends Shape, I extends readonly unknown[]> = number extends
   Ds["length"] | I["length"]
   ? ""
   : I["length"] extends Ds["length"]
     ? ""
-    : SentenceOf<typeof indexCount<Op, Show<Ds>, I["length"]>>;
+    : SentenceOf<typeof indexCount<Op, Show<Ds>, I["length"], IndexNames<Ds>>>;
 export function whyCount(op: string, dims: readonly Dim[], indices: readonly Type[]): RuleError | undefined {
   if (dims.length === indices.length) return undefined;
-  return indexCount(op, showShape(dims), indices.length);
+  return indexCount(op, showShape(dims), indices.length, indexNames(dims));
 }
 
 /** The rule of constant indices: out of bounds, the whole view would be masked. */

@@ -193,10 +193,13 @@ export const kernelResult = defineCode("kernel-result", (kernel: string) => [
   `store it instead, tl.store(y.at(i), x), and return nothing`,
 ]);
 
-export const unusedTensor = defineCode("unused-tensor", (kernel: string, tensor: string) => [
-  `${kernel}: the tensor ${tensor} is never used`,
-  `remove it from params`,
-]);
+export const unusedTensor = defineCode("unused-tensor", {
+  input: (kernel: string, tensor: string) => [`${kernel}: the tensor ${tensor} is never used`, `remove it from params`],
+  output: (kernel: string, tensor: string) => [
+    `${kernel}: nothing is stored to the output ${tensor}`,
+    `write tl.store(${tensor}.at(…), …), or remove it from params`,
+  ],
+});
 
 export const noSource = defineCode("no-source", (kernel: string) => [
   `${kernel}: its source cannot be read, so names come from ops and hidden coercions go unnoticed`,

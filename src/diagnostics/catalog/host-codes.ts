@@ -17,6 +17,7 @@ export const hostOnly = defineCode("host-only", {
 });
 
 export const hostResult = defineCode("host-result", {
+  nothing: () => ["this callback returns nothing", "write return before its result, or leave the braces out"],
   notAValue: () => ["this callback returns something other than sizes, constexprs and numbers", "compute it from them"],
   requirement: (kernel: string, value: string) => [
     `${kernel}: requires gives ${value}, which is no condition of a call`,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { build, kernel, main, tensor, tl } from "tilescript";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
+import { refusedShapes } from "../../../src/runtime/cases/refused-shapes.js";
 import { proofDiagnostics } from "../../../src/runtime/report/proof-text.js";
 
 const folder = join(import.meta.dirname, `../../../node_modules/.cache/remedies-${process.pid}`);
@@ -18,10 +19,22 @@ interface Parts {
   readonly reference?: string;
   readonly shapes?: string;
   readonly body?: string;
+  /** The statement that computes the columns. */
+  readonly columns?: string;
 }
 
+const COLUMNS = "const cols = tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK));";
+
 /** `y = 2 x`, with some parts written otherwise. */
-const fileOf = ({ before = "", params = "", grid, reference, shapes, body }: Parts): string => `// @ts-nocheck
+const fileOf = ({
+  before = "",
+  params = "",
+  grid,
+  reference,
+  shapes,
+  body,
+  columns = COLUMNS,
+}: Parts): string => `// @ts-nocheck
 import { constexpr, kernel, tensor, tl } from "tilescript";
 ${before}
 export const double = kernel(
@@ -35,7 +48,7 @@ export const double = kernel(
   },
   ({ x, y, M, N, BLOCK${params && ", bias"} }) => {
     const row = tl.inBounds(tl.programId(0));
-    const cols = tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK));
+    ${columns}
     ${body ?? "tl.store(y.at(row, cols), tl.load(x.at(row, cols)).mul(2));"}
   },
 );
@@ -50,7 +63,7 @@ async function said(parts: Parts): Promise<readonly string[]> {
   const { double } = (await import(/* @vite-ignore */ file)) as { double: unknown };
   try {
     const compiled = await build(double);
-    const found = [...compiled.warnings, ...proofDiagnostics(compiled.proof())];
+    const found = [...compiled.warnings, ...refusedShapes(compiled), ...proofDiagnostics(compiled.proof())];
     return found.map(({ code, message }) => `${code}: ${message}`);
   } catch (error) {
     if (!(error instanceof TileScriptError)) throw error;
@@ -66,7 +79,55 @@ const optional =
   "reference-flag: reference: JavaScript takes the optional tensor bias for given in every call; write bias.otherwise(fallback), whose fallback replaces it where a call leaves it out";
 const promise = "arguments: this is a promise, and a kernel does not wait; remove async and await";
 
+/** The kernel with its own address arithmetic. */
+const raw = (mask: string, strides: readonly [number, number] = [0, 1]): string => `const end = ${mask};
+    const [first, second] = [x.stride(${strides[0]}), x.stride(${strides[1]})];
+    const value = tl.load(x.ptr.add(row.mul(first).add(cols.mul(second))), { mask: end, other: 0 });
+    tl.store(y.ptr.add(row.mul(y.stride(0)).add(cols.mul(y.stride(1)))), value.mul(2), { mask: end });`;
+
 describe.each<{ readonly title: string; readonly wrong: Parts; readonly right: Parts; readonly says: string }>([
+  {
+    title: "a mask of another axis",
+    wrong: { body: raw("cols.lt(M)") },
+    right: { body: raw("cols.lt(N)") },
+    says: "out-of-bounds: element 2 of x is read, but shape [2, 1] and strides [1, 1] have no such element; a case: M=2 N=1, config 0; compare the index with N in place of M in the mask, which mends it",
+  },
+  {
+    title: "swapped strides",
+    wrong: { body: raw("cols.lt(N)", [1, 0]) },
+    right: { body: raw("cols.lt(N)") },
+    says: "out-of-bounds: element 2 of x is read, but shape [1, 2] and strides [2, 1] have no such element; a case: M=1 N=2, config 0; swap x.stride(0) and x.stride(1), which mends it",
+  },
+  {
+    title: "a grid that rounds down",
+    wrong: { grid: "({ M, N, BLOCK }) => [M, N.floorDiv(BLOCK)]" },
+    right: {},
+    says: "never-written: 1 of 1 elements of y are never written, the first is y[0, 0] (the grid is [1, 0]); a case: M=1 N=1, config 0; write tl.cdiv in the grid in place of floorDiv, which mends it",
+  },
+  {
+    title: "the arguments of tl.cdiv the other way round",
+    wrong: { grid: "({ M, N, BLOCK }) => [M, tl.cdiv(BLOCK, N)]" },
+    right: {},
+    says: "never-written: 1 of 129 elements of y are never written, the first is y[0, 128] (the grid is [1, 1]); a case: M=1 N=129, config 0; swap the arguments of tl.cdiv in the grid, which mends it",
+  },
+  {
+    title: "an axis of the grid that nothing reads",
+    wrong: { columns: "const cols = tl.arange(0, BLOCK);" },
+    right: {},
+    says: "never-written: 1 of 129 elements of y are never written, the first is y[0, 128] (the grid is [1, 2]); a case: M=1 N=129, config 0; the grid has 2 axes, and nothing reads tl.programId(1): compute the indices of its axis from it",
+  },
+  {
+    title: "a grid without a return",
+    wrong: { grid: "({ M, N, BLOCK }) => { [M, tl.cdiv(N, BLOCK)]; }" },
+    right: { grid: "({ M, N, BLOCK }) => { return [M, tl.cdiv(N, BLOCK)]; }" },
+    says: "host-result: this callback returns nothing; write return before its result, or leave the braces out",
+  },
+  {
+    title: "a reference of other shapes",
+    wrong: { reference: "({ x }) => x.mul(x.sum(1))" },
+    right: { reference: "({ x }) => x.mul(2)" },
+    says: "torch-call: mul: shapes [5, 300] and [5] do not broadcast",
+  },
   {
     title: "an async callback",
     wrong: { body: "[0].forEach(async () => { await null; tl.store(y.at(row, cols), tl.load(x.at(row, cols))); });" },
@@ -134,6 +195,13 @@ test("functions around a kernel may be async", async () => {
 const one = kernel("one", { params: { y: tensor.out(tl.float32, [16]) }, grid: () => [1] }, ({ y }) =>
   tl.store(y.at(tl.arange(0, 16)), 0),
 );
+
+test("an output to which nothing is stored is named as such", async () => {
+  const [first] = await said({ body: "tl.load(x.at(row, cols)).mul(2);" });
+  expect(first).toBe(
+    "unused-tensor: double: nothing is stored to the output y; write tl.store(y.at(…), …), or remove it from params",
+  );
+});
 
 test("main without the file, or with a promise, says what to write", () => {
   expect(() => main(one as unknown as ImportMeta)).toThrow(

@@ -2,15 +2,19 @@
 import type { Certificate, Obligation } from "../compiled/compiled-kernel.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import {
+  type Argument,
   type Block,
   isList,
   isLiteral,
+  isSizeParam,
   type KernelIR,
   type OpStatement,
   type Statement,
   type Value,
 } from "../ir/nodes.js";
 import { walk } from "../ir/walk.js";
+import { opOf } from "../ops/define.js";
+import { cdiv } from "../ops/integer.js";
 
 /** A changed kernel, and what was changed. */
 interface Change {
@@ -27,11 +31,11 @@ export function withMends(
   const refuted = certificate.obligations.filter(isMisplaced);
   if (refuted.length === 0) return certificate;
   const mend =
-    missingAxis(ir) ??
+    otherAxes(ir) ??
     changesOf(ir, refuted).find(({ ir: changed }) => isMended(certificate, proveChanged(changed)))?.mend;
   if (mend === undefined) return certificate;
   const obligations = certificate.obligations.map((each) =>
-    isMisplaced(each) && each.verdict.kind === "refuted" ? { ...each, verdict: { ...each.verdict, mend } } : each,
+    each.verdict.kind === "refuted" ? { ...each, verdict: { ...each.verdict, mend } } : each,
   );
   return { ...certificate, obligations };
 }
@@ -46,20 +50,26 @@ function isMended(before: Certificate, after: Certificate): boolean {
   return after.obligations.every(({ verdict }) => verdict.kind !== "refuted") && openCount(after) <= openCount(before);
 }
 
-/** The fact that the body reads a program id on an axis that the grid lacks, which is always 0. */
-function missingAxis({ body, grid }: KernelIR): string | undefined {
+/** The fact that the body reads a program id on an axis that the grid lacks, or none on an axis that it has. */
+function otherAxes({ body, functions, grid }: KernelIR): string | undefined {
   const count = grid.block.yields.length;
-  let missing: number | undefined;
-  walk(body, (statement) => {
-    if (statement.kind !== "op" || statement.op.name !== "programId") return;
-    const [axis] = [...statement.operands, ...Object.values(statement.options)];
-    if (isLiteral(axis) && Number(axis.value) >= count) missing ??= Number(axis.value);
-  });
-  const axes = `${count} ${count === 1 ? "axis" : "axes"}`;
-  return missing === undefined
-    ? undefined
-    : `the grid has ${axes}, so tl.programId(${missing}) is always 0: let grid return one size for each axis`;
+  const read = new Set<number>();
+  for (const block of [body, ...functions.map((helper) => helper.body)])
+    walk(block, (statement) => {
+      if (statement.kind !== "op" || statement.op.name !== "programId") return;
+      const [axis] = [...statement.operands, ...Object.values(statement.options)];
+      if (isLiteral(axis)) read.add(Number(axis.value));
+    });
+  const axes = `the grid has ${count} ${count === 1 ? "axis" : "axes"}`;
+  const missing = [...read].find((axis) => axis >= count);
+  if (missing !== undefined)
+    return `${axes}, so tl.programId(${missing}) is always 0: let grid return one size for each axis`;
+  const unread = grid.block.yields.findIndex((size, axis) => !read.has(axis) && !isOne(size));
+  if (unread < 0) return undefined;
+  return `${axes}, and nothing reads tl.programId(${unread}): compute the indices of its axis from it`;
 }
+
+const isOne = (size: Argument): boolean => isLiteral(size) && size.value === 1;
 
 /** Swapped indices of the views that are refuted, or a swapped grid. */
 function changesOf(ir: KernelIR, refuted: readonly Obligation[]): readonly Change[] {
@@ -75,8 +85,64 @@ function changesOf(ir: KernelIR, refuted: readonly Obligation[]): readonly Chang
     const block = { ...ir.grid.block, yields: swap(yields, i, j) };
     return { mend: `swap sizes ${i} and ${j} of the grid, which mends it`, ir: { ...ir, grid: { ...ir.grid, block } } };
   });
+  const others = [...changedGrids(ir), ...(views.length === 0 ? [...swappedStrides(ir), ...changedMasks(ir)] : [])];
   const isOnePlace = refuted.every(({ at }) => keyOf(at) === keyOf(refuted[0]?.at));
-  return isOnePlace ? [...swappedViews, ...swappedGrids] : [...swappedGrids, ...swappedViews];
+  const swapped = isOnePlace ? [...swappedViews, ...swappedGrids] : [...swappedGrids, ...swappedViews];
+  return [...swapped, ...others];
+}
+
+/** The grid with tl.cdiv in place of floorDiv, or with the arguments of tl.cdiv swapped. */
+function changedGrids(ir: KernelIR): readonly Change[] {
+  const change = (mend: string, from: string): readonly Change[] => {
+    let isChanged = false;
+    const block = changeOps(ir.grid.block, (each) => {
+      if (each.op.name !== from) return [each];
+      isChanged = true;
+      const operands = from === "cdiv" ? each.operands.toReversed() : each.operands;
+      return [{ ...each, op: opOf(cdiv), operands }];
+    });
+    return isChanged ? [{ mend, ir: { ...ir, grid: { ...ir.grid, block } } }] : [];
+  };
+  return [
+    ...change("write tl.cdiv in the grid in place of floorDiv, which mends it", "floorDiv"),
+    ...change("swap the arguments of tl.cdiv in the grid, which mends it", "cdiv"),
+  ];
+}
+
+/** The kernel with both strides of a matrix swapped in its own address arithmetic. */
+const swappedStrides = (ir: KernelIR): readonly Change[] =>
+  ir.params.flatMap((param): readonly Change[] => {
+    const [first, second] = param.kind === "tensor" ? param.strides : [];
+    if (!first || !second || (param.kind === "tensor" && param.strides.length !== 2)) return [];
+    const mend = `swap ${param.name}.stride(0) and ${param.name}.stride(1), which mends it`;
+    return [{ mend, ir: replaceOperands(ir, (each) => (each === first ? second : each === second ? first : each)) }];
+  });
+
+/** The kernel that compares an index with another size. */
+function changedMasks(ir: KernelIR): readonly Change[] {
+  const sizes = ir.params.filter(isSizeParam);
+  return sizes.flatMap((from) =>
+    sizes.flatMap((to): readonly Change[] => {
+      if (from === to) return [];
+      const changed = replaceOperands(ir, (each, { op }) =>
+        each === from.value && COMPARISONS.has(op.name) ? to.value : each,
+      );
+      const mend = `compare the index with ${to.name} in place of ${from.name} in the mask, which mends it`;
+      return [{ mend, ir: changed }];
+    }),
+  );
+}
+
+const COMPARISONS: ReadonlySet<string> = new Set(["lt", "le", "gt", "ge"]);
+
+function replaceOperands(
+  ir: KernelIR,
+  replace: (operand: Argument | undefined, statement: OpStatement) => Argument | undefined,
+): KernelIR {
+  const change = (each: OpStatement): readonly Statement[] => [
+    { ...each, operands: each.operands.map((operand) => replace(operand, each)) },
+  ];
+  return { ...ir, body: changeOps(ir.body, change) };
 }
 
 const keyOf = (at: Location | undefined): string => `${at?.file} ${at?.line}:${at?.column}`;

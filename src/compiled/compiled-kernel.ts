@@ -285,6 +285,8 @@ export type Remedy =
   | { readonly kind: "barrier" }
   /** Gives the loads that the obligation's op depends on an `other`. */
   | { readonly kind: "other"; readonly value: number }
+  /** Selects this value with `tl.where` in the lanes that the loads of the obligation's op leave out. */
+  | { readonly kind: "where"; readonly value: number }
   /** Removes the obligation's op. */
   | { readonly kind: "omit" };
 

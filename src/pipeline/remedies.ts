@@ -35,6 +35,7 @@ import { opOf } from "../ops/define.js";
 import { inferPreconditions } from "../prove/infer-preconditions.js";
 import { changeOps, viewsAt } from "./mends.js";
 import { cachedProof } from "./proof.js";
+import { selectLanes } from "./selected-lanes.js";
 import { lower } from "./trace-and-check.js";
 
 type Meta = Readonly<Record<string, unknown>>;
@@ -143,6 +144,10 @@ function changedBody(ir: KernelIR, remedy: Remedy | Requirements, at: Location |
       const loads = loadsBehind(ir, isThere);
       const neutral: Argument = { kind: "literal", value: remedy.value };
       return changed((each) => [loads.has(each) ? { ...each, options: { ...each.options, other: neutral } } : each]);
+    }
+    case "where": {
+      const [load, ...others] = loadsBehind(ir, isThere);
+      return load?.kind === "op" && others.length === 0 ? selectLanes(ir, load, isThere, remedy.value) : undefined;
     }
     default:
       return remedy satisfies never;

@@ -62,6 +62,8 @@ export const triedRemedy = {
   declare: (param: string, option: string) => `with \`${option}\` as an option of ${param} it is proved`,
   mask: () => "without its tl.inBounds, so that the view masks it, it is proved",
   other: (value: number) => `with \`other: ${value}\` at the loads that it depends on it is proved`,
+  where: (value: number) =>
+    `with \`tl.where(mask, …, ${value})\` around its operand it is proved, where mask tells which lanes its load reads`,
   barrier: () => "with tl.debugBarrier() before it, it is proved",
   omit: () => "without it, the rest is proved",
   none: (mayBeTrusted: boolean) => `no change that was tried closes it${trusting(mayBeTrusted)}`,

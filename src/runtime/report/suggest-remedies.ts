@@ -197,6 +197,8 @@ function describe(remedy: Remedy): Suggestion {
       return closing(triedRemedy.mask(), remedy);
     case "other":
       return closing(triedRemedy.other(remedy.value), remedy);
+    case "where":
+      return closing(triedRemedy.where(remedy.value));
     case "barrier":
       return closing(triedRemedy.barrier(), remedy);
     case "omit":

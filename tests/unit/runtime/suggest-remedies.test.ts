@@ -112,6 +112,14 @@ const summed =
   (other: number): Body =>
   ({ x, y, i }) =>
     tl.store(y.at(i), tl.load(x.at(i)).add(tl.sum(tl.exp(tl.load(x.at(i), { other })), 0)));
+/** Adds the sum of `x + 1` of each block. */
+const added =
+  (select: (terms: any, args: any) => any): Body =>
+  (args) => {
+    const { x, y, i } = args;
+    const terms = select(tl.load(x.at(i), { other: 0 }).add(1), args);
+    tl.store(y.at(i), tl.load(x.at(i)).add(tl.sum(terms, 0)));
+  };
 const once = { grid: () => [1] };
 /** Doubles elements in the order that memory holds. */
 const permuted =
@@ -163,6 +171,13 @@ describe.each<{
     wrong: { body: summed(0) },
     says: "with `other: -Infinity` at the loads that it depends on it is proved",
     fixed: { body: summed(-Infinity) },
+  },
+  {
+    title: "the lanes that a view masks, after other arithmetic",
+    property: "padding",
+    wrong: { body: added((x) => x) },
+    says: "with `tl.where(mask, …, 0)` around its operand it is proved, where mask tells which lanes its load reads",
+    fixed: { body: added((x, { i, N }) => tl.where(i.lt(N), x, 0)) },
   },
   {
     title: "a barrier",

@@ -2,6 +2,7 @@
  * Padding obligations. A masked lane must be neutral where a reduction, a scan or a product combines it with other
  * lanes. Poison must not be stored and must not decide an access.
  */
+import type { Remedy } from "../../../compiled/compiled-kernel.js";
 import type { FindingCode } from "../../../diagnostics/catalog/index.js";
 import type { OpStatement } from "../../../ir/nodes.js";
 import { typeOfArgument } from "../../../ir/typed.js";
@@ -88,8 +89,9 @@ function gapOf({ statement, classes: holds, facts, variables }: PaddingLeak): Pr
   const effect = neutral === undefined ? `and nothing shows that ${op} ignores them` : `where ${op} needs ${neutral}`;
   const missing = `masked lanes hold ${formatClasses(holds)} here, ${effect}`;
   // A fold of exponentials gets the neutral 0 from -Infinity.
-  const others = neutral === undefined ? [] : new Set([neutral, -Infinity]);
-  return { refutation: undefined, missing, remedies: [...others].map((value) => ({ kind: "other", value })) };
+  if (neutral === undefined) return { refutation: undefined, missing };
+  const others = [...new Set([neutral, -Infinity])].map((value): Remedy => ({ kind: "other", value }));
+  return { refutation: undefined, missing, remedies: [...others, { kind: "where", value: neutral }] };
 }
 
 /** The neutral element of a fold. Undefined if the fold has none. */

@@ -224,6 +224,9 @@ function watchProcess(report: (error: unknown) => number): () => void {
 
 const tileScriptError = (message: MessageOfCode): TileScriptError => new TileScriptError([errorDiagnostic(message)]);
 
+/** Other words for options. */
+const SYNONYMS: Readonly<Record<string, string>> = { "--size": "--shape", "--sizes": "--shape", "--gpu": "--device" };
+
 /** Converts commander's error to a UsageError; does nothing if help was printed. */
 function parse(command: Command, args: readonly string[]): void {
   try {
@@ -240,7 +243,10 @@ function parse(command: Command, args: readonly string[]): void {
       .split(/\n\(Did you mean (?:one of )?(.*)\?\)$/);
     if (error.code === "commander.invalidArgument") throw new UsageError(message);
     const flag = args.find((each) => command.options.some(({ long }) => long === `--${each}`));
-    const meant = error.code === "commander.excessArguments" && flag ? `--${flag}` : suggestions;
+    const synonym = SYNONYMS[/'(--[^']+)'/.exec(message)?.[1] ?? ""];
+    const called = command.commands.find((each) => each.name() === args[0]) ?? command;
+    const known = called.options.some(({ long }) => long === synonym) ? synonym : undefined;
+    const meant = error.code === "commander.excessArguments" && flag ? `--${flag}` : (suggestions ?? known);
     const remedy = meant ? `did you mean ${formatList(meant.split(", "), "or")}?` : "--help lists the options";
     throw new UsageError(`${message}; ${remedy}`);
   }

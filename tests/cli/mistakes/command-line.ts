@@ -9,6 +9,18 @@ export const commandLine: readonly Mistake[] = [
     code: 2,
     says: "unknown option '--rnu'; --help lists the options",
   },
+  {
+    title: "another word for an option",
+    args: "run FILE --sizes N=3",
+    code: 2,
+    says: "unknown option '--sizes'; did you mean --shape?",
+  },
+  {
+    title: "another word for a device",
+    args: "run FILE --device gpu",
+    code: 2,
+    says: "there is no device gpu; the devices are auto, cuda, hip",
+  },
   { title: "an option of another command", args: "check FILE --shape N=3", code: 2, says: "unknown option '--shape'" },
   { title: "no file", args: "run", code: 2, says: "missing required argument 'files'" },
   { title: "a file that is not there", args: "run gone.ts", code: 2, says: "there is no file gone.ts; check the path" },

@@ -115,7 +115,11 @@ const swappedStrides = (ir: KernelIR): readonly Change[] =>
     const [first, second] = param.kind === "tensor" ? param.strides : [];
     if (!first || !second || (param.kind === "tensor" && param.strides.length !== 2)) return [];
     const mend = `swap ${param.name}.stride(0) and ${param.name}.stride(1), which mends it`;
-    return [{ mend, ir: replaceOperands(ir, (each) => (each === first ? second : each === second ? first : each)) }];
+    const swapped = new Map([
+      [first, second],
+      [second, first],
+    ]);
+    return [{ mend, ir: replaceOperands(ir, (each) => (each && swapped.get(each)) ?? each) }];
   });
 
 /** The kernel that compares an index with another size. */

@@ -96,7 +96,7 @@ function traceKernel(kernel: KernelDefinition, source: SourceIndex | undefined):
     const body = traceBody(recorder, kernel, specLocations, () =>
       withArgumentNames(kernel.name, watchFlags(recorder, paramHandles(kernel, params))),
     );
-    const grid = host(() => toList(kernel.spec.grid(hostArgs)), locationOf("grid"));
+    const grid = host(() => kernel.spec.grid(hostArgs), locationOf("grid"));
     const requirements = host(
       () => [...rangeRequirements(kernel, meta), ...declaredRequirements(kernel, hostArgs)],
       locationOf("requires"),
@@ -367,9 +367,11 @@ function traceHostStatements(
   location: Location | undefined,
 ) {
   recorder.open("the launch", kernelLocation);
-  const items = (toList(body()) as unknown[]).map((item) => {
+  const result = body();
+  if (result === undefined) fail(hostResult.nothing(), location);
+  const items = (toList(result) as unknown[]).map((item) => {
     const argument = toArgument(item, location);
-    if (argument === undefined) fail(item === undefined ? hostResult.nothing() : hostResult.notAValue(), location);
+    if (argument === undefined) fail(hostResult.notAValue(), location);
     return argument;
   });
   return recorder.close(items);

@@ -139,8 +139,8 @@ export const host = {
   },
   "host-result": {
     meaning: "A function that computes a grid, a size or a constexpr must return a value of the declared form.",
-    message: "this callback returns something other than sizes, constexprs and numbers; compute it from them",
-    failing: { grid: "() => undefined" },
+    message: "this callback returns nothing; write return before its result, or leave the braces out",
+    failing: { grid: "({ N, BLOCK }) => { [tl.cdiv(N, BLOCK)]; }" },
     passing: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]" },
   },
   "host-value": {

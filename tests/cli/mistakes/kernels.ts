@@ -48,11 +48,11 @@ export const semantics: readonly Mistake[] = [
     says: "float31: tl has none; write tl.float32",
   },
   {
-    title: "a grid that is no list",
+    title: "a grid that returns nothing",
     args: "check FILE",
     file: add({ grid: "() => undefined as any" }),
     code: 1,
-    says: "something other than sizes, constexprs and numbers; compute it from them",
+    says: "this callback returns nothing; write return before its result, or leave the braces out",
   },
   {
     title: "a grid of four axes",

@@ -13,7 +13,12 @@ const FOLDER = join(import.meta.dirname, ".examples");
 afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
 
 /** Codes whose remedy is mechanical in the example. */
-const EDITED: ReadonlySet<DiagnosticCode> = new Set(["hidden-coercion", "unknown-option", "state-as-value"]);
+const EDITED: ReadonlySet<DiagnosticCode> = new Set([
+  "hidden-coercion",
+  "not-proved",
+  "unknown-option",
+  "state-as-value",
+]);
 
 /** Codes of what a file does around kernels, and not of a kernel. */
 const WITHOUT_KERNEL: readonly DiagnosticCode[] = [

@@ -1,4 +1,4 @@
-/** Tries `tl.where` around the operand of a fold: the lanes that its load leaves out then hold a neutral value. */
+/** Tries `tl.where` around the operand of a fold: the lanes that its load masks then have a neutral value. */
 import { type Argument, isList, isValue, type KernelIR, type OpStatement, type Statement, Value } from "../ir/nodes.js";
 import type { Op } from "../ir/op.js";
 import { lt } from "../ops/compare.js";
@@ -12,7 +12,7 @@ interface Lanes {
   readonly mask: Value;
 }
 
-/** The kernel that selects `value` in the lanes that `load` leaves out. Undefined if these lanes have no simple mask. */
+/** The kernel that selects `value` in the lanes that `load` masks. Undefined if these lanes have no simple mask. */
 export function selectLanes(
   ir: KernelIR,
   load: OpStatement,

@@ -25,3 +25,17 @@ export function authorName(python: string): string {
   const name = snakeCase(camel) === plain ? camel : plain;
   return RESERVED.has(name) ? `${name}_` : name;
 }
+
+/**
+ * The name of a live range while it is translated: `x#1#2d` for an `x` that is assigned anew with another rank. No name
+ * of Python has a `#`.
+ */
+export const liveRangeName = (python: string, index: number, suffix: string): string => `${python}#${index}#${suffix}`;
+
+/** The name in the Python file, and what distinguishes its live range. */
+export function splitName(name: string): { readonly python: string; readonly suffix: string } {
+  const [python = name, , suffix = ""] = name.split("#");
+  return { python, suffix };
+}
+
+export const pythonName = (name: string): string => splitName(name).python;

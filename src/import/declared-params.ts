@@ -1,11 +1,12 @@
 /** Declares a kernel's parameters in the spec. */
 import { LAUNCH_NAMES } from "../codegen/names/kernel-names.js";
-import { authorName, isOfObjects } from "./author-name.js";
+import { authorName, isOfObjects, splitName } from "./author-name.js";
 import type { FunctionScope } from "./function-scope.js";
 import { descriptorText } from "./descriptors.js";
 import { callbackText, type HostNames } from "./host-text.js";
 import type { LiftedAxis, LiftedTensor } from "./lift/lifted-tensors.js";
 import type { LeftOut } from "./left-out.js";
+import { VALUE } from "./live-ranges.js";
 import { readNames, writtenNames } from "./liveness.js";
 import { namesComparedWithNone, presenceFlags } from "./presence-flags.js";
 import { translateAnd } from "./operators.js";
@@ -298,9 +299,17 @@ function parameterNames(
     const local = scope.fresh(isTaken ? base : short);
     return { name: isTaken ? authorName(short) : local, local };
   }
+  // The value that a pointer leads to often has the pointer's name.
+  if (kind === "pointer" && writtenNames(kernel.body).some((name) => isValueOf(python, name)))
+    return { name: authorName(base), local: scope.fresh(`${base}_ptr`) };
   // A constant must not have the name of a launch option.
   const local = scope.fresh(LAUNCH_NAMES.has(base) ? base.toUpperCase() : base);
   return { name: local, local };
+}
+
+function isValueOf(pointer: string, name: string): boolean {
+  const { python, suffix } = splitName(name);
+  return python === pointer && suffix === VALUE;
 }
 
 /** The declaration of a parameter. Undefined for a constant that is inlined at its uses. */

@@ -1,5 +1,5 @@
 /** The state of a function's translation: its variables, open blocks and lines. */
-import { authorName } from "./author-name.js";
+import { authorName, splitName } from "./author-name.js";
 import { lineComment } from "./inert-text.js";
 import type { FunctionTree, Statement } from "./tree.js";
 import { UnsupportedConstruct, traced, truth, type Value, translateNot } from "./value.js";
@@ -86,16 +86,26 @@ export class FunctionScope {
     return this.#usedNames.length - 1;
   }
 
-  /** A new variable name in the open block. */
-  fresh(python: string): string {
-    const base = authorName(python);
-    for (let i = 0; ; i++) {
-      const suffix = /\d$/.test(base) ? `_${i}` : String(i);
-      const name = i === 0 ? base : base + suffix;
-      if (this.#usedNames.some((names) => names.has(name))) continue;
-      this.#usedNames[0].add(name);
-      return name;
+  /** A new variable name in the open block. `ending` distinguishes a part of the variable. */
+  fresh(name: string, ending = ""): string {
+    const { python, suffix } = splitName(name);
+    const base = authorName(python + ending);
+    if (!this.#isUsed(base)) return this.#use(base);
+    const distinct = suffix === "" ? base : authorName(python + suffix + ending);
+    for (let i = suffix === "" ? 1 : 0; ; i++) {
+      const numbered = /\d$/.test(distinct) || suffix !== "" ? `${distinct}_${i}` : `${distinct}${i}`;
+      const candidate = i === 0 ? distinct : numbered;
+      if (!this.#isUsed(candidate)) return this.#use(candidate);
     }
+  }
+
+  #isUsed(name: string): boolean {
+    return this.#usedNames.some((names) => names.has(name));
+  }
+
+  #use(name: string): string {
+    this.#usedNames[0].add(name);
+    return name;
   }
 
   emit(line: string): void {

@@ -13,6 +13,7 @@ import type { LiftedTensor } from "./lift/lifted-tensors.js";
 import { docComment, escapeInvisible, lineComment } from "./inert-text.js";
 import type { LeftOut } from "./left-out.js";
 import { readNames } from "./liveness.js";
+import { splitLiveRanges } from "./live-ranges.js";
 import { translateCall } from "./translate-calls.js";
 import { translateStatements } from "./translate-statements.js";
 import { type FunctionTree, helperTree, type KernelTree, type ParameterTree } from "./tree.js";
@@ -117,10 +118,9 @@ class KernelWriter implements KernelContext {
     private readonly refuted: readonly RefutedCondition[] = [],
   ) {
     const [kernel, ...helpers] = source.functions;
-    this.#tree =
-      options.shouldFoldConditions === true
-        ? { ...source, functions: [pruneConstantBranches(kernel), ...helpers.map(pruneConstantBranches)] }
-        : source;
+    const prepare = (tree: FunctionTree): FunctionTree =>
+      splitLiveRanges(options.shouldFoldConditions === true ? pruneConstantBranches(tree) : tree);
+    this.#tree = { ...source, functions: [prepare(kernel), ...helpers.map(prepare)] };
     this.#options = options;
     this.#dtypeVariables = options.hasFixedDTypes ? new Map() : dtypeVariables(source);
   }

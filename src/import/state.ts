@@ -1,4 +1,5 @@
 /** Variables that a loop or a branch changes. */
+import { pythonName } from "./author-name.js";
 import type { Context } from "./context.js";
 import type { Expression } from "./tree.js";
 import { castTo, constantKind, traced, type Value } from "./value.js";
@@ -27,7 +28,7 @@ export function makeState(names: readonly string[], context: Context): void {
     const { value, condition } = variable;
     if (value.kind !== "traced" && value.kind !== "number" && value.kind !== "truth")
       return scope.refuse(
-        `${name}, which a loop or branch changes, is ${value.kind === "none" ? "None" : `a ${value.kind}`}`,
+        `${pythonName(name)}, which a loop or branch changes, is ${value.kind === "none" ? "None" : `a ${value.kind}`}`,
       );
     const { typed } = toStoredValue(value, undefined);
     const text = scope.fresh(name);

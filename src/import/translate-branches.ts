@@ -1,5 +1,6 @@
 /** Translates Python's `if` to `tl.when`. Arms assign mutable variables or return values for later statements. */
 import { type Arm, type Arms, armsOf, branchHeader, pathsOf, withElse } from "./if-arms.js";
+import { pythonName } from "./author-name.js";
 import type { Context } from "./context.js";
 import type { Variable } from "./function-scope.js";
 import { childrenOf, defines, liveBefore, readNames, targetNames, writtenNames } from "./liveness.js";
@@ -379,11 +380,12 @@ function returnedText(names: readonly string[], statement: If, context: Context)
 
 function result(name: string, statement: If, { scope }: Context): Value {
   const value = scope.read(name);
-  if (!value) throw new UnsupportedConstruct(`${name}, which one arm of a branch does not define`, statement);
+  if (!value)
+    throw new UnsupportedConstruct(`${pythonName(name)}, which one arm of a branch does not define`, statement);
   const { typed } = toStoredValue(value, undefined);
   if (typed.kind !== "traced")
     throw new UnsupportedConstruct(
-      `${name}, which is ${value.kind === "none" ? "None" : `a ${value.kind}`} in one arm`,
+      `${pythonName(name)}, which is ${value.kind === "none" ? "None" : `a ${value.kind}`} in one arm`,
       statement,
     );
   return typed;

@@ -1,4 +1,5 @@
 /** Translates Python expressions to TypeScript. */
+import { pythonName } from "./author-name.js";
 import type { Context } from "./context.js";
 import { MISSING_ARGUMENT, usesOmittedParam } from "./dead-code.js";
 import type { FunctionScope } from "./function-scope.js";
@@ -39,7 +40,7 @@ export function translateExpression(node: Expression, context: Context): Value {
   const translate = (inner: Expression): Value => translateExpression(inner, context);
   switch (node.kind) {
     case "Name":
-      return scope.read(node.id) ?? scope.refuse(`${node.id} has no value here`, node);
+      return scope.read(node.id) ?? scope.refuse(`${pythonName(node.id)} has no value here`, node);
     case "Constant":
       return constant(node.of, node.value) ?? scope.refuse(`a constant of type ${node.of}`, node);
     case "BinOp":

@@ -2,6 +2,7 @@
  * Translates Python statements. A variable becomes `tl.mut` if a loop or a branch changes it, and `const` otherwise.
  */
 import { translateIf, choiceOrNone } from "./translate-branches.js";
+import { pythonName } from "./author-name.js";
 import type { Context } from "./context.js";
 import { translateCondition, translateExpression } from "./translate-expressions.js";
 import { isReassignedInBlock, liveBefore } from "./liveness.js";
@@ -190,7 +191,7 @@ function unpackList(
   const assignments = names.map((name, i) => {
     const [item, node] = [items[i]!, itemNodes[i]];
     if (!isRead || item.kind !== "traced") return { name, stored: toStoredValue(item, node) };
-    const text = scope.fresh(`${name}_next`);
+    const text = scope.fresh(name, "_next");
     scope.emit(`const ${text} = ${item.text};`);
     return { name, stored: toStoredValue(traced(text), node) };
   });
@@ -208,7 +209,7 @@ function unpack(
   const { scope } = context;
   const targets = names.map((name) => {
     const isPlain = !scope.carriedNames.has(name) && !isReassignedInBlock(name, following, liveAfter);
-    return { name, isPlain, text: scope.fresh(isPlain ? name : `${name}_next`) };
+    return { name, isPlain, text: scope.fresh(name, isPlain ? "" : "_next") };
   });
   scope.emit(`const [${targets.map(({ text }) => text).join(", ")}] = ${value.text};`);
   for (const { name, isPlain, text } of targets)
@@ -244,20 +245,18 @@ function assignVariable(
 /** Binds a variable with one value. Values that are known during translation need no `const`. */
 function define(name: string, value: Value, { scope }: Context): void {
   if (value.kind === "list") {
-    const items = value.items.map((item, i) =>
-      item.kind === "traced" ? emitNamed(`${name}_${i}`, item, scope) : item,
-    );
+    const items = value.items.map((item, i) => (item.kind === "traced" ? emitNamed(name, item, scope, `_${i}`) : item));
     scope.bind(name, list(items));
     return;
   }
   scope.bind(name, emitNamed(name, value, scope));
 }
 
-function emitNamed(name: string, value: Value, scope: Context["scope"]): Value {
+function emitNamed(name: string, value: Value, scope: Context["scope"], ending = ""): Value {
   if (value.kind !== "traced" && value.kind !== "number") return value;
   const isName = /^[\w$]+$/.test(value.text);
-  if (value.kind === "traced" && isName && value.text === name) return value;
-  const text = scope.fresh(name);
+  if (value.kind === "traced" && isName && value.text === pythonName(name)) return value;
+  const text = scope.fresh(name, ending);
   scope.emit(`const ${text} = ${value.text};`);
   return { ...value, text };
 }

@@ -625,3 +625,45 @@ def descriptors_as_arguments(a_desc, b_desc, sums, n, ROWS: tl.constexpr):
         total += a.to(tl.float32) + moved_block(a_desc, row, at).to(tl.float32)
         b_desc.store(offsets=[row, at], value=(a * 2).to(b_desc.dtype))
     sums.atomic_add([row, 0], total)
+
+
+# x_ptr:*fp32,y_ptr:*fp32,turns:i32,B=16
+@triton.jit
+def a_name_of_several_ranks(x_ptr, y_ptr, turns, B: tl.constexpr):
+    at = tl.arange(0, B)
+    mask = at < turns
+    x = tl.load(x_ptr + at[:, None] * B + at[None, :])
+    best = tl.zeros([B], tl.float32)
+    for _ in range(turns):
+        best = x + best[:, None]
+        for _ in range(turns):
+            best *= 2
+        best = tl.max(best, axis=1)
+    mask = mask[:, None] & mask[None, :]
+    tl.store(y_ptr + at, best)
+    tl.store(y_ptr + B + at[:, None] * B + at[None, :], x, mask=mask)
+    best = tl.sum(best)
+    best += 1
+    tl.store(y_ptr + turns, best)
+
+
+# x:*fp16,y:*fp32,n:i32,A=16,B=16
+@triton.jit
+def a_name_of_several_dtypes(x, y, n, A: tl.constexpr, B: tl.constexpr):
+    at = tl.arange(0, A)
+    for i in range(n):
+        tl.store(y + at, 1.0)
+        at = tl.arange(0, B)
+        tl.store(y + at, 2.0)
+        at = tl.arange(0, A) + i
+    if n > 3:
+        wide = tl.load(x + at)
+        wide = wide.to(tl.float32)
+        for _ in range(n):
+            wide *= 2
+        tl.store(y + at, wide)
+    x = tl.load(x + at)
+    x = x.to(tl.float32)
+    n = n.to(tl.int64)
+    n += 1
+    tl.store(y + n * n + at, x)

@@ -35,6 +35,7 @@ const chosen = sampleCases("constructs of Python that are imported", constructs,
     "src/import/translate-statements.ts",
     "src/import/translate-tails.ts",
     "src/import/helper-types.ts",
+    "src/import/live-ranges.ts",
   ],
 });
 
@@ -92,4 +93,21 @@ it.runIf(further.includes("helpers"))(
 it("should assert what a chain without an else leaves open, since its last arm stands for it", async () => {
   const { text } = await imported(constructs.find(({ name }) => name === "a_chain_without_else")!);
   expect(text).toMatch(/tl\.when\(MODE\.eq\(1\)\.not\(\), \(\) => \{\s*tl\.staticAssert\(MODE\.eq\(2\)\);/);
+});
+
+it("should name the live ranges of a name by what distinguishes them", async () => {
+  const of = async (name: string): Promise<string> =>
+    (await imported(constructs.find((each) => each.name === name)!)).text!;
+  const ranks = await of("a_name_of_several_ranks");
+  expect(ranks).toContain("const best = tl.mut(tl.zeros([B], tl.float32));");
+  expect(ranks).toContain("const best2d = tl.mut(x.add(best.value.col));");
+  expect(ranks).toContain("best.value = tl.max(best2d.value, 1);");
+  expect(ranks).toContain("const mask2d = mask.col.and(mask.row);");
+  expect(ranks).toContain("const bestScalar = tl.sum(best.value);");
+  const dtypes = await of("a_name_of_several_dtypes");
+  expect(dtypes).toContain("({ x: xPtr, y, n, A, B }) => {");
+  expect(dtypes).toContain("const wideFp32 = tl.mut(wide.to(tl.float32));");
+  expect(dtypes).toContain("const x = tl.load(xPtr.add(at.value));");
+  expect(dtypes).toContain("const xFp32 = x.to(tl.float32);");
+  expect(dtypes).toContain("const nInt64 = n.to(tl.int64);");
 });

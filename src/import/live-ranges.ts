@@ -1,0 +1,207 @@
+/**
+ * Splits Python variables by live range, because a variable of TypeScript has one rank and one dtype. Two assignments
+ * belong to one live range if a read can see the value of either.
+ */
+import { liveRangeName } from "./author-name.js";
+import { isOwnDTypeCast } from "./own-dtype-cast.js";
+import { replaceNodes } from "./rewrite-tree.js";
+import { type Augmented, type Expression, type FunctionTree, isSequence, type Name, type Statement } from "./tree.js";
+
+/** Gives each live range of a name a name of its own. The first one keeps the name. */
+export function splitLiveRanges(tree: FunctionTree): FunctionTree {
+  const names = new LiveRanges(tree).names();
+  if (names.size === 0) return tree;
+  return replaceNodes(tree, (node) => {
+    const { read, written } = names.get(node) ?? {};
+    if (isAugmented(node)) return asAssignment(node, names.get(node.target));
+    const id = read ?? written;
+    return id === undefined ? undefined : { ...node, id };
+  });
+}
+
+const isAugmented = (node: object): node is Augmented => "kind" in node && node.kind === "AugAssign";
+
+/** `x = x + y` for `x += y` if the result is another live range. */
+function asAssignment(statement: Augmented, names: NewNames | undefined): object | undefined {
+  const { target } = statement;
+  if (target.kind !== "Name" || names?.read === names?.written) return undefined;
+  const named = (id: string | undefined): Name => ({ ...target, id: id ?? target.id });
+  const value = { ...statement, kind: "BinOp", left: named(names?.read), right: statement.value };
+  return { ...statement, kind: "Assign", targets: [named(names?.written)], value };
+}
+
+/** The new names of a node. The target of `x += 1` has two. */
+interface NewNames {
+  readonly read?: string;
+  readonly written?: string;
+}
+
+/** The assignments that may have given a name its value, by name. Undefined for code that is not reached. */
+type Reaching = ReadonlyMap<string, ReadonlySet<number>> | undefined;
+
+type Types = readonly Expression["types"][number][];
+
+class LiveRanges {
+  readonly #nameOf: string[] = [];
+  /** A forest of assignments: those of one live range have one root, the first of them. */
+  readonly #parents: number[] = [];
+  readonly #written = new Map<object, number>();
+  readonly #read = new Map<object, number>();
+
+  constructor(tree: FunctionTree) {
+    this.#statements(tree.body, new Map(tree.params.map(({ name }) => [name, new Set([this.#assignment(name)])])));
+  }
+
+  /** The nodes that get another name. */
+  names(): ReadonlyMap<object, NewNames> {
+    const newNames = this.#newNames();
+    const nameOf = (assignment: number | undefined): string | undefined =>
+      assignment === undefined ? undefined : newNames.get(this.#rootOf(assignment));
+    const nodes = new Set([...this.#read.keys(), ...this.#written.keys()]);
+    const entries = [...nodes].map((node) => {
+      const [read, written] = [nameOf(this.#read.get(node)), nameOf(this.#written.get(node))];
+      return [node, { ...(read !== undefined && { read }), ...(written !== undefined && { written }) }] as const;
+    });
+    return new Map(entries.filter(([, { read, written }]) => read !== undefined || written !== undefined));
+  }
+
+  /** The new name of each live range but the first ones, by its root. */
+  #newNames(): ReadonlyMap<number, string> {
+    const typesOf = new Map<number, Types>();
+    for (const [node, assignment] of this.#read) {
+      const root = this.#rootOf(assignment);
+      typesOf.set(root, [...(typesOf.get(root) ?? []), ...("types" in node ? (node.types as Types) : [])]);
+    }
+    const newNames = new Map<number, string>();
+    const earlierTypes = new Map<string, Types[]>();
+    for (const [assignment, name] of this.#nameOf.entries()) {
+      if (this.#rootOf(assignment) !== assignment) continue;
+      const types = typesOf.get(assignment) ?? [];
+      const earlier = earlierTypes.get(name) ?? [];
+      if (earlier.length > 0) newNames.set(assignment, liveRangeName(name, earlier.length, suffix(types, earlier)));
+      earlierTypes.set(name, [...earlier, types]);
+    }
+    return newNames;
+  }
+
+  #rootOf(assignment: number): number {
+    const parent = this.#parents[assignment];
+    return parent === undefined || parent === assignment ? assignment : this.#rootOf(parent);
+  }
+
+  #assignment(name: string): number {
+    this.#nameOf.push(name);
+    return this.#parents.push(this.#parents.length) - 1;
+  }
+
+  /** Joins the live ranges of the assignments that each name in a node may read. */
+  #reads(node: unknown, reaching: Reaching): void {
+    if (typeof node !== "object" || node === null) return;
+    if ("kind" in node && node.kind === "Name" && "id" in node) {
+      const [first, ...others] = reaching?.get(String(node.id)) ?? [];
+      if (first === undefined) return;
+      this.#read.set(node, first);
+      for (const other of others) {
+        const [x, y] = [this.#rootOf(first), this.#rootOf(other)];
+        this.#parents[Math.max(x, y)] = Math.min(x, y);
+      }
+      return;
+    }
+    for (const [key, child] of Object.entries(node))
+      if (key !== "types" && key !== "known" && key !== "callee") this.#reads(child, reaching);
+  }
+
+  #writes(target: Expression, reaching: Reaching): Reaching {
+    if (isSequence(target)) return target.elts.reduce<Reaching>((after, each) => this.#writes(each, after), reaching);
+    if (target.kind !== "Name") this.#reads(target, reaching);
+    if (target.kind !== "Name" || !reaching) return reaching;
+    const assignment = this.#written.get(target) ?? this.#assignment(target.id);
+    this.#written.set(target, assignment);
+    return new Map([...reaching, [target.id, new Set([assignment])]]);
+  }
+
+  #statements(body: readonly Statement[], reaching: Reaching): Reaching {
+    return body.reduce<Reaching>((before, statement) => this.#statement(statement, before), reaching);
+  }
+
+  #statement(statement: Statement, reaching: Reaching): Reaching {
+    switch (statement.kind) {
+      case "Assign":
+        if (isOwnDTypeCast(statement)) return reaching;
+        this.#reads(statement.value, reaching);
+        return statement.targets.reduce((after, target) => this.#writes(target, after), reaching);
+      case "AnnAssign":
+        this.#reads(statement.value, reaching);
+        return statement.value ? this.#writes(statement.target, reaching) : reaching;
+      case "AugAssign":
+        this.#reads(statement.value, reaching);
+        this.#reads(statement.target, reaching);
+        return this.#writes(statement.target, reaching);
+      case "If":
+        this.#reads(statement.test, reaching);
+        return join(this.#statements(statement.body, reaching), this.#statements(statement.orelse, reaching));
+      case "For":
+      case "While":
+        return this.#loop(statement, reaching);
+      case "Return":
+        this.#reads(statement.value, reaching);
+        return undefined;
+      case "Assert":
+      case "Expr":
+      case "Pass":
+      case "Unsupported":
+        this.#reads(statement, reaching);
+        return reaching;
+      default:
+        return statement satisfies never;
+    }
+  }
+
+  /** Repeats a loop until no assignment of its body reaches its head anew. */
+  #loop(statement: Extract<Statement, { kind: "For" | "While" }>, before: Reaching): Reaching {
+    if (statement.kind === "For") this.#reads(statement.iter, before);
+    let head = before;
+    for (;;) {
+      if (statement.kind === "While") this.#reads(statement.test, head);
+      const start = statement.kind === "For" ? this.#writes(statement.target, head) : head;
+      const next = join(head, this.#statements(statement.body, start));
+      if (sizeOf(next) === sizeOf(head)) return next;
+      head = next;
+    }
+  }
+}
+
+function join(x: Reaching, y: Reaching): Reaching {
+  if (!x || !y) return x ?? y;
+  const names = [...new Set([...x.keys(), ...y.keys()])];
+  return new Map(names.map((name) => [name, new Set([...(x.get(name) ?? []), ...(y.get(name) ?? [])])]));
+}
+
+const sizeOf = (reaching: Reaching): number => [...(reaching?.values() ?? [])].reduce((sum, { size }) => sum + size, 0);
+
+/** What distinguishes a live range from the first one of its name: `2d`, `_fp32`, `_scalar`, or nothing. */
+function suffix(types: Types, earlier: readonly Types[]): string {
+  const [kind, ...otherKinds] = kindsOf(types);
+  if (kind === undefined || otherKinds.length > 0) return "";
+  const first = earlier.find((each) => kindsOf(each).has(kind));
+  if (!first) return kind === "tile" && earlier.some((each) => kindsOf(each).has("pointer")) ? VALUE : "";
+  const [rank] = difference(types, first, ({ shape }) => shape.length);
+  if (rank !== undefined) return rank === 0 ? "_scalar" : `${rank}d`;
+  const [dtype] = difference(types, first, (type) => type.dtype);
+  return dtype === undefined ? "" : `_${dtype}`;
+}
+
+/** The suffix of a value whose name was a pointer's before, as in `x = tl.load(x + i)`. */
+export const VALUE = "_value";
+
+type Tile = Extract<Types[number], { readonly kind: "tile" | "pointer" }>;
+const tilesOf = (types: Types): readonly Tile[] =>
+  types.filter((type): type is Tile => type.kind === "tile" || type.kind === "pointer");
+const kindsOf = (types: Types): ReadonlySet<Tile["kind"]> => new Set(tilesOf(types).map(({ kind }) => kind));
+
+/** The only property that tiles have, if others do not have it alone. */
+function difference<T>(types: Types, others: Types, property: (type: Tile) => T): readonly T[] {
+  const [own, other] = [types, others].map((each) => [...new Set(tilesOf(each).map(property))]);
+  const isSame = own?.[0] === other?.[0] && other?.length === 1;
+  return own?.length === 1 && !isSame ? own : [];
+}

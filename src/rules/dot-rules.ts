@@ -2,7 +2,7 @@
 import { atAxis } from "../types/axis.js";
 import type { Fact, SentenceOf } from "../diagnostics/message.js";
 import { dotOperands } from "../diagnostics/catalog/rule-codes.js";
-import type { ConstLike } from "../types/constexpr.js";
+import type { ConstLike, ConstString } from "../types/constexpr.js";
 import type { MinimumDim } from "../types/limits.js";
 import {
   dtypeDisplayName,
@@ -241,7 +241,7 @@ export type OptionsFor<A, O> = [O] extends [never]
       : { outDtype: WhyAsked<ElementIn<A>, OutDTypeOf<O>> };
 
 export interface DotOptions {
-  inputPrecision?: "tf32" | "tf32x3" | "ieee" | "bf16x3" | "bf16x6" | undefined;
+  inputPrecision?: "tf32" | "tf32x3" | "ieee" | "bf16x3" | "bf16x6" | ConstString<any, any> | undefined;
   maxNumImpreciseAcc?: number | ConstLike<any, "int"> | undefined;
   /**
    * The dtype of the accumulator and the result. Products of float16 and 8-bit floats accumulate in float32 by default.

@@ -14,14 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from .index_sums import IndexSums
+from .structured import is_inline, structured
 from .value_graph import Node, ValueGraph, sort_commutative
 
-USE = re.compile(r"%[\w.$-]+(?:#\d+)?")
+# A string, such as inline assembly, or the name of a value.
+USE = re.compile(r'"[^"]*"|(%[\w.$-]+(?:#\d+)?)')
 # One name for all results of an operation, `%0:2`, or a name for each, `%left, %right`.
 RESULTS = re.compile(r"((?:%[\w.$-]+, )*%[\w.$-]+)(?::(\d+))? = ")
 FUNCTION = re.compile(r"tt\.func (public|private) @([\w.$\"-]+)\(")
 LOOP = re.compile(r"scf\.for (unsigned )?(%\S+) = (%\S+) to (%\S+) step (%\S+) (?:iter_args\((.*?)\) -> )?")
 EXPAND = re.compile(r"tt\.expand_dims % \{axis = (\d+) : i32\} : tensor<((?:\d+x)+)\S+ -> tensor<((?:\d+x)+)")
+CAT = re.compile(r"tt\.cat %, % : tensor<(\d+)x([^>]+)> -> (tensor<.*>)$")
+RESHAPE = re.compile(r"tt\.reshape % (.*): (tensor<[^>]*>) -> (tensor<.*>)$")
 PAIR = re.compile(r"(%[\w.$-]+) = (%[\w.$-]+(?:#\d+)?)")
 
 # Operations without effects. Any other is taken to have one.
@@ -68,7 +72,8 @@ class _Block:
 class _Reader:
     def __init__(self, text: str, graph: ValueGraph, views: Views | None = None) -> None:
         self._views = views
-        self._lines = [line for each in text.splitlines() if (line := each.strip()) and not line.startswith("#")]
+        lines = [line for each in text.splitlines() if (line := each.strip()) and not line.startswith("#")]
+        self._lines = structured(lines)
         self._graph = graph
         self._depth = 0
         self._memory = graph.node("memory at the start")
@@ -108,10 +113,6 @@ class _Reader:
         yielded: list[Node] = []
         while not self._lines[at].startswith("}"):
             line = self._lines[at]
-            if line.startswith("^"):
-                self._label(line, environment, effects)
-                at += 1
-                continue
             match = RESULTS.match(line)
             text = line[match.end() :] if match else line
             name = text.split(" ", 1)[0].split("(", 1)[0].strip('"')
@@ -134,18 +135,8 @@ class _Reader:
         for i, name in enumerate(names):
             environment[name] = results[i] if i < len(results) else self._graph.node(f"result {i}", results[0])
 
-    def _label(self, line: str, environment: Environment, effects: list[Node]) -> None:
-        """The label of a basic block."""
-        label = re.match(r"\^\w+", line)
-        assert label is not None
-        name = label.group(0)
-        for i, (argument, kind) in enumerate(re.findall(r"(%[\w.$-]+): ([^,)]+)", line)):
-            environment[argument] = self._graph.node(f"{name} takes {i}: {kind}")
-        effects.append(self._graph.node(f"block {name}"))
-        self._memory = self._graph.node(f"memory at {name}")
-
     def _uses(self, text: str, environment: Environment) -> list[Node]:
-        return [environment[use] for use in USE.findall(text)]
+        return [environment[use] for use in USE.findall(text) if use]
 
     def _operation(
         self, name: str, text: str, at: int, environment: Environment, effects: list[Node]
@@ -157,16 +148,25 @@ class _Reader:
                 return self._while(text, at, environment, effects)
             return self._regions(name, text, at, environment, effects)
         children = self._uses(text, environment)
-        label = _as_bit_ops(USE.sub("%", text))
+        label = _as_bit_ops(_without_names(text))
+        if name == "arith.select" and ", " not in label.split(" : ")[1]:
+            return [self._graph.chosen(*children)], at + 1
         if self._views is not None:
             same = self._views.sums.truth(label, children)
             if same is not None:
                 return [same], at + 1
             label, children = self._as_view(name, label, children, self._views)
+        if name == "tt.cat":
+            label, children = self._in_order(label, children)
+        if name == "tt.reshape":
+            label, children = self._one_reshape(label, children)
         children = list(sort_commutative(label, children))
         if name == "tt.call":
             callee = re.search(r"@([\w.$\"-]+)", text)
             assert callee is not None
+            start = self._start_of(callee.group(1))
+            if is_inline(self._lines[start]):
+                return self._inlined(start, children, effects), at + 1
             label = label.replace(callee.group(0), "@")
             children.append(self._callee(callee.group(1)))
         is_load = READ.match(text) is not None and "isVolatile = true" not in text
@@ -198,13 +198,42 @@ class _Reader:
             return label, [*children, self._graph.node(zero)]
         return label, children
 
+    def _in_order(self, label: str, children: list[Node]) -> tuple[str, list[Node]]:
+        """``tl.cat(x, y, can_reorder=True)``, which allows any order, as Triton concatenates in order."""
+        match = CAT.match(label)
+        if match is None:
+            return label, children
+        size, element, result = match.groups()
+        joined, turned = f"tensor<{size}x2x{element}>", f"tensor<2x{size}x{element}>"
+        pair = self._graph.node(f"tt.join %, % : tensor<{size}x{element}> -> {joined}", *children)
+        rows = self._graph.node(f"tt.trans % {{order = array<i32: 1, 0>}} : {joined} -> {turned}", pair)
+        return f"tt.reshape % : {turned} -> {result}", [rows]
+
+    def _one_reshape(self, label: str, children: list[Node]) -> tuple[str, list[Node]]:
+        """A reshape of a reshape as one, as Triton joins them. Only those of a concatenation are still apart."""
+        inner_label, inner_children = self._graph.operation(children[0])
+        inner, outer = RESHAPE.match(inner_label), RESHAPE.match(label)
+        if inner is None or outer is None or inner[1]:
+            return label, children
+        return f"tt.reshape % {outer[1]}: {inner[2]} -> {outer[3]}", list(inner_children)
+
     def _effect(self, node: Node, effects: list[Node]) -> None:
         effects.append(node)
         self._memory = self._graph.node("memory after", self._memory, node)
 
+    def _start_of(self, name: str) -> int:
+        return next(i for i, line in enumerate(self._lines) if (f := FUNCTION.match(line)) and f.group(2) == name)
+
+    def _inlined(self, start: int, arguments: list[Node], effects: list[Node]) -> list[Node]:
+        """The results of a call in a loop or branch, where Triton does not inline functions of several blocks."""
+        names = re.findall(r"(%[\w.$-]+): ", self._lines[start])
+        block = self._block(start + 1, dict(zip(names, arguments, strict=True)))
+        effects += block.effects
+        return block.results
+
     def _callee(self, name: str) -> Node:
         if name not in self._functions:
-            start = next(i for i, line in enumerate(self._lines) if (f := FUNCTION.match(line)) and f.group(2) == name)
+            start = self._start_of(name)
             memory, self._memory = self._memory, self._graph.node("memory at a call")
             self._functions[name] = self._graph.node("function", *self._function(start, None))
             self._memory = memory
@@ -349,11 +378,11 @@ class _Reader:
                 break
         self._memory = memory_before
         nodes = [self._graph.node("region", *block.effects) for block in blocks]
-        label = f"{USE.sub('%', text)} {self._lines[end][1:].strip()}"
+        label = f"{_without_names(text)} {self._lines[end][1:].strip()}"
         if name == "scf.if":
             label = "scf.if"
             results = [
-                self._graph.node("value of scf.if", *operands, *each)
+                self._graph.chosen(operands[0], *each)
                 for each in zip(*(block.results for block in blocks), strict=True)
             ]
         else:
@@ -363,6 +392,10 @@ class _Reader:
         if any(block.effects for block in blocks) or (name != "scf.if" and not PURE.match(text.strip('"'))):
             self._effect(node, effects)
         return results or [node], end + 1
+
+
+def _without_names(text: str) -> str:
+    return USE.sub(lambda match: "%" if match[1] else match[0], text)
 
 
 def _as_bit_ops(label: str) -> str:

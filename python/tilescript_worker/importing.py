@@ -121,8 +121,8 @@ def _match_call(kernel: JITFunction, call: dict[str, Any]) -> dict[str, Any]:
     extra = next((name for name in order if name not in originals), None)
     if extra is not None:
         return {"kind": "differs", "original": "no such argument", "imported": f"the argument {extra}"}
-    arguments = {name: [argument(call["arguments"][each]) for each in originals[name]] for name in order}
-    signature = {name: _product(factors) for name, factors in arguments.items()}
+    arguments = {name: _factors(call, name) for name in order}
+    signature = emitted_arguments(kernel, call)
     try:
         text = ttir(kernel, signature)
     except Exception as error:
@@ -148,6 +148,16 @@ def _match_call(kernel: JITFunction, call: dict[str, Any]) -> dict[str, Any]:
         if difference_found is None
         else {"kind": "differs", "original": difference_found[0], "imported": difference_found[1]}
     )
+
+
+def emitted_arguments(kernel: JITFunction, call: dict[str, Any]) -> dict[str, Argument]:
+    """The arguments of an emitted kernel for a call of the original."""
+    return {param.name: _product(_factors(call, param.name)) for param in kernel.params}
+
+
+def _factors(call: dict[str, Any], name: str) -> list[Argument]:
+    """The original's arguments whose product is an argument of the emitted kernel."""
+    return [argument(call["arguments"][each]) for each in call["names"][name]]
 
 
 def _ir_arguments(call: dict[str, Any]) -> list[str]:

@@ -23,6 +23,7 @@ class ValueGraph:
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, tuple[Node, ...]], Node] = {}
         self._operations: list[tuple[str, tuple[Node, ...]]] = []
+        self._choices: dict[tuple[Node, Node, Node], Node] = {}
 
     def node(self, label: str, *children: Node) -> Node:
         key = (label, children)
@@ -77,6 +78,24 @@ class ValueGraph:
             label.replace(f"tensor<{shape_before}", f"tensor<{shape_after}"), *sort_commutative(label, children)
         )
 
+    def chosen(self, condition: Node, value: Node, other: Node) -> Node:
+        """One of two values. If both are the same operation, it is the operation on a choice of its operands."""
+        if value == other:
+            return value
+        key = (condition, value, other)
+        if key not in self._choices:
+            self._choices[key] = self._choice(*key)
+        return self._choices[key]
+
+    def _choice(self, condition: Node, value: Node, other: Node) -> Node:
+        (label, children), (other_label, other_children) = self._operations[value], self._operations[other]
+        if label != other_label or not label.startswith(("arith.", "math.")) or not children:
+            return self.node("value of scf.if", condition, value, other)
+        if _commutes(label) and set(zip(children, reversed(other_children), strict=True)) & {(x, x) for x in children}:
+            other_children = other_children[::-1]
+        operands = [self.chosen(condition, *pair) for pair in zip(children, other_children, strict=True)]
+        return self.node(label, *sort_commutative(label, operands))
+
     def shape_of(self, node: Node) -> str:
         """The axes of a tile, such as `16x32x`; empty for a scalar."""
         label, children = self._operations[node]
@@ -119,5 +138,8 @@ class ValueGraph:
 
 def sort_commutative(label: str, children: Sequence[Node]) -> Sequence[Node]:
     """Sorts the operands of a commutative operation."""
-    commutes = label.split(" ", 1)[0] in COMMUTE or label.startswith(SYMMETRIC)
-    return sorted(children) if commutes and len(children) == 2 else children
+    return sorted(children) if _commutes(label) and len(children) == 2 else children
+
+
+def _commutes(label: str) -> bool:
+    return label.split(" ", 1)[0] in COMMUTE or label.startswith(SYMMETRIC)

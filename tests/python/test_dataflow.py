@@ -97,6 +97,102 @@ class DataflowTest(unittest.TestCase):
         self.assertIsNone(difference(one, NAMES, one.replace("%l", "%outLHS").replace("%r ", "%outRHS "), NAMES))
         self.assertIsNotNone(difference(one, NAMES, halves("r", "l"), NAMES))
 
+    def test_blocks_are_branches(self) -> None:
+        """A return in a branch of a function that Triton inlines leaves basic blocks."""
+        branch = KERNEL[KERNEL.index("    %r = scf.if") : KERNEL.index("    tt.store %arg1")]
+        end = KERNEL[KERNEL.index("    tt.store %arg1") : KERNEL.index("    tt.return")]
+        blocks = f"""
+    cf.cond_br %c, ^bb2(%e : f32), ^bb1
+  ^bb1:  // pred: ^bb0
+    %w = arith.mulf %e, %b : f32
+    cf.br ^bb2(%w : f32)
+  ^bb2(%r: f32):  // 2 preds: ^bb0, ^bb1
+{end}"""
+        of_blocks = KERNEL.replace(branch + end, blocks)
+        self.assertIsNone(compared(of_blocks))
+        # Triton moves the operation that both branches end with behind them.
+        moved = KERNEL.replace("scf.yield %e : f32", "%h = arith.mulf %e, %zero : f32\n scf.yield %h : f32")
+        shared = blocks.replace("^bb2(%e", "^bb3(%zero").replace("%w = arith.mulf %e, %b : f32", "")
+        last = "^bb3(%b : f32)\n^bb3(%s: f32):\n%r = arith.mulf %e, %s : f32\ncf.br ^bb2"
+        shared = shared.replace("^bb2(%w : f32)", last)
+        shared = shared.replace("^bb2(%r: f32):", "^bb2:")
+        self.assertIsNone(difference(moved, NAMES, KERNEL.replace(branch + end, shared), NAMES))
+        changes = [
+            ("^bb2(%e", "^bb2(%b"),
+            ("%e, %b", "%b, %b"),
+            ("^bb2(%w", "^bb2(%e"),
+            ("store %arg1, %r", "store %arg1, %e"),
+        ]
+        for before, after in changes:
+            with self.subTest(after):
+                self.assertIn(before, blocks)
+                self.assertIsNotNone(compared(KERNEL.replace(branch + end, blocks.replace(before, after))))
+
+    def test_blocks_that_return(self) -> None:
+        head = "tt.func public @k(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %n: i1) attributes {noinline = false} {\n"
+        blocks = "cf.cond_br %n, ^bb1, ^bb2\n^bb1:\ntt.return\n^bb2:\n%a = tt.load %x : f32\n"
+        blocks += "tt.store %y, %a : f32\ntt.return\n}\n"
+        self.assertIsNone(difference(head + blocks, NAMES, head + blocks.replace("bb1", "bb9"), NAMES))
+        for before, after in [("^bb1, ^bb2", "^bb2, ^bb1"), ("%y, %a", "%x, %a")]:
+            self.assertIsNotNone(difference(head + blocks, NAMES, head + blocks.replace(before, after), NAMES))
+
+    def test_calls_in_branches(self) -> None:
+        """Triton inlines no function of several blocks into a branch; it calls it."""
+        call = "%w = tt.call @scaled(%e, %b) : (f32, f32) -> f32"
+        function = """
+  tt.func private @scaled(%p: f32, %q: f32) -> f32 attributes {noinline = false} {
+    %z = arith.constant 0.000000e+00 : f32
+    %t = arith.cmpf ogt, %q, %z : f32
+    cf.cond_br %t, ^bb1, ^bb2
+  ^bb1:
+    tt.return %p : f32
+  ^bb2:
+    %s = arith.mulf %p, %q : f32
+    tt.return %s : f32
+  }
+}
+"""
+        inlined = """%t = arith.cmpf ogt, %b, %zero : f32
+      %w = scf.if %t -> (f32) {
+        scf.yield %e : f32
+      } else {
+        %s = arith.mulf %e, %b : f32
+        scf.yield %s : f32
+      }"""
+        original = KERNEL.replace("%w = arith.mulf %e, %b : f32", call).removesuffix("}\n") + function
+        emitted = KERNEL.replace("%w = arith.mulf %e, %b : f32", inlined)
+        self.assertIsNone(difference(original, NAMES, emitted, NAMES))
+        changes = [("arith.mulf", "arith.addf"), ("scf.yield %s", "scf.yield %b"), ("ogt, %b", "olt, %b")]
+        for before, after in changes:
+            with self.subTest(after):
+                self.assertIn(before, inlined)
+                changed = emitted.replace(inlined, inlined.replace(before, after))
+                self.assertIsNotNone(difference(original, NAMES, changed, NAMES))
+        # A function that is never inlined stays a call.
+        apart = original.replace("-> f32 attributes {noinline = false}", "-> f32 attributes {noinline = true}")
+        self.assertIsNotNone(difference(apart, NAMES, emitted, NAMES))
+
+    def test_concatenation_in_any_order(self) -> None:
+        head = "tt.func public @k(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %n: i32) attributes {noinline = false} {\n"
+        head += "%i = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<4xi32>\n"
+        head += "%j = arith.addi %i, %i : tensor<4xi32>\n"
+        end = "tt.store %y, %c : tensor<8xi32>\ntt.return\n}\n"
+        reordered = "%c = tt.cat %i, %j : tensor<4xi32> -> tensor<8xi32>\n"
+        ordered = """%p = tt.join %i, %j : tensor<4xi32> -> tensor<4x2xi32>
+%t = tt.trans %p {order = array<i32: 1, 0>} : tensor<4x2xi32> -> tensor<2x4xi32>
+%c = tt.reshape %t : tensor<2x4xi32> -> tensor<8xi32>
+"""
+        self.assertIsNone(difference(head + reordered + end, NAMES, head + ordered + end, NAMES))
+        swapped = head + ordered.replace("%i, %j", "%j, %i") + end
+        self.assertIsNotNone(difference(head + reordered + end, NAMES, swapped, NAMES))
+
+    def test_names_in_strings(self) -> None:
+        line = "    %b = tt.elementwise_inline_asm "
+        line += '"mov $0, %laneid;" {constraints = "=r", pure = true} %c1 : i32 -> f32\n'
+        assembly = KERNEL.replace("    %b = tt.load %arg1 : !tt.ptr<f32>\n", line)
+        self.assertIsNone(difference(assembly, NAMES, assembly, NAMES))
+        self.assertIsNotNone(difference(assembly, NAMES, assembly.replace("%laneid", "%warpid"), NAMES))
+
     def test_changes(self) -> None:
         changes = [
             ("arith.mulf %p, %t", "arith.addf %p, %t"),

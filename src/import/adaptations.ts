@@ -8,7 +8,8 @@ import { libdeviceTable } from "../rules/libdevice-table.js";
 import type { DTypeName } from "../types/dtype.js";
 import { rootOf } from "./dead-code.js";
 import type { Context } from "./context.js";
-import type { Call, Expression } from "./tree.js";
+import { toStoredValue } from "./state.js";
+import { type Call, type Expression, isSequence } from "./tree.js";
 import {
   castTo,
   constantKind,
@@ -102,7 +103,8 @@ const adaptShapes: Adaptation = ({ op, operands }, node, { scope }) => {
     const shape = operands[index];
     if (kind !== "shape" || !shape || shape.value.kind === "list") continue;
     if (shape.source && kindOf(shape.source) === "constant") operands[index] = withValue(shape, list([shape.value]));
-    else if (kindOf(shape.source) !== "tuple") scope.refuse("a shape that is no list", node);
+    else if (kindOf(shape.source) !== "tuple")
+      scope.refuse("a shape that is no list", "write its sizes, [BLOCK, 2]", node);
   }
 };
 
@@ -124,6 +126,15 @@ const adaptDot: Adaptation = (args) => {
   }
   const dtype = options["outDtype"];
   if (dtype && /\.(float32|int32|float64)$/.test(dtype.value.text)) delete options["outDtype"];
+};
+
+/** Drops `can_reorder` of `tl.cat`: the order of the elements is one of those that it allows. */
+const adaptCat: Adaptation = ({ unmatched }, node, { kernel }) => {
+  const flag = unmatched["can_reorder"];
+  if (flag?.value.kind !== "truth") return;
+  if (flag.value.value)
+    kernel.addTodo("can_reorder of tl.cat is left out: the file keeps the elements in order", node.line);
+  delete unmatched["can_reorder"];
 };
 
 /** Drops options and trailing optional operands that are `None`. */
@@ -177,8 +188,13 @@ const defaultScanAxis: Adaptation = ({ operands, options }) => {
   if (!operands[1] && Object.values(options).some(Boolean)) operands[1] = { value: number(0, false) };
 };
 
-/** Moves the operands of inline assembly after the dtype to the options. */
+/** Casts constants among the arguments of inline assembly, and moves the operands after the dtype to the options. */
 const adaptInlineAssembly: Adaptation = ({ operands, options }) => {
+  const args = operands[2];
+  if (args?.value.kind === "list") {
+    const nodes = isSequence(args.source) ? args.source.elts : [];
+    operands[2] = withValue(args, list(args.value.items.map((item, i) => toStoredValue(item, nodes[i]).typed)));
+  }
   [options["isPure"], options["pack"]] = operands.splice(4);
 };
 
@@ -187,7 +203,7 @@ const adaptHint: Adaptation = ({ operands }, node, { scope }) => {
   const [x, values] = operands;
   if (x?.value.kind === "number") return x.value;
   if (values?.value.kind === "traced" && constantOf(values.source) === undefined)
-    scope.refuse("a hint that is no constant", node);
+    scope.refuse("a hint that is no constant", "write a number or a tl.constexpr", node);
 };
 
 /**
@@ -237,6 +253,7 @@ const RULES: readonly (readonly [(op: Op) => boolean, Adaptation])[] = [
   [({ facts, operands }) => facts.isIdentity === true && operands["values"] === "constants", adaptHint],
   [({ proof }) => proof.claims !== undefined, dropTrueClaims],
   [({ operands }) => operands["pack"] === "constant", adaptInlineAssembly],
+  [({ name }) => name === "cat", adaptCat],
   [({ proof, operands }) => proof.foldSemantics?.form === "scan" && operands["axis"] === "constant?", defaultScanAxis],
   [({ facts, operands }) => facts.queries !== undefined && operands["axis"] === "constant", defaultAxis],
   [({ spelling }) => spelling.form === "call" && spelling.name.startsWith("libdevice."), castLibdeviceConstants],

@@ -128,7 +128,7 @@ function checkParams({ tree, leaveOut }: DeclarationContext): void {
   const namesRead = readNames({ body: kernel.body });
   for (const { name } of kernel.params) {
     if (isOfObjects(name))
-      throw new UnsupportedConstruct(`a parameter named ${name}; rename it, as every object of JavaScript has one`, {
+      throw new UnsupportedConstruct(`a parameter named ${name}`, "rename it, as every object of JavaScript has one", {
         line: 1,
       });
     if (namesRead.has(name) && argumentsOf(tree, name).every(isNone))
@@ -351,7 +351,9 @@ function declareParam(
       return { kind: "string", text, value: value.text, isInteger: false };
     }
     case undefined:
-      throw new UnsupportedConstruct(`${param.name}, a constant of a kind that TileScript has not`, { line: 1 });
+      throw new UnsupportedConstruct(`${param.name}, a constant of another kind`, "pass numbers, strings or dtypes", {
+        line: 1,
+      });
     case "dtype":
       return {
         kind: "dtype",

@@ -25,7 +25,8 @@ interface Draft {
 export function descriptorText({ python, local, text }: Draft, context: DescriptorContext): string {
   const { tree, scope } = context;
   const [arg] = argumentsOf(tree, python);
-  if (arg?.kind !== "descriptor") throw new UnsupportedConstruct(`${python} is a descriptor in some calls only`);
+  if (arg?.kind !== "descriptor")
+    throw new UnsupportedConstruct(`${python} is a descriptor in some calls only`, "pass one in each call");
   const sizes = arg.block.map((_, axis) => JSON.stringify(scope.fresh(`${local}_size${axis}`)));
   const block = arg.block.map((_, axis) => blockDimText(python, axis, context));
   const options = arg.padding === "nan" ? ', { paddingOption: "nan" }' : "";
@@ -45,7 +46,7 @@ function blockDimText(python: string, axis: number, { tree, addTodo, nameOf, isD
   if (name !== undefined) return isDeclared(name) ? JSON.stringify(nameOf(name)) : nameOf(name);
   if (candidates.length > 0) return String(candidates[0]);
   const reason = `the block of ${python} along axis ${axis} is no constant of the kernel, and differs between calls or configs`;
-  throw new UnsupportedConstruct(`${reason}; pass it as a tl.constexpr of its own, and set block_shape from that`);
+  throw new UnsupportedConstruct(reason, "pass it as a tl.constexpr of its own, and set block_shape from that");
 }
 
 /** Methods of descriptors that do not write. */

@@ -196,7 +196,11 @@ export class FunctionScope {
     return condition;
   }
 
-  refuse(reason: string, location?: { readonly line: number }): never {
-    throw new UnsupportedConstruct(reason, location);
+  refuseReturnInLoop(): never {
+    return this.refuse("a return inside of a loop", "return after it");
+  }
+
+  refuse(construct: string, remedy: string, location?: { readonly line: number }): never {
+    throw new UnsupportedConstruct(construct, remedy, location);
   }
 }

@@ -17,6 +17,7 @@ import { splitLiveRanges } from "./live-ranges.js";
 import { translateCall } from "./translate-calls.js";
 import { translateStatements } from "./translate-statements.js";
 import { type FunctionTree, helperTree, type KernelTree, type ParameterTree } from "./tree.js";
+import { unrollLoops } from "./unroll-loops.js";
 import { withoutUnused } from "./unused-lines.js";
 import {
   bindingValue,
@@ -90,7 +91,10 @@ export async function kernelText(tree: KernelTree, options: TextOptions = {}): P
   } catch (error) {
     // A translation bug must fail only this kernel and not the whole command.
     const [message = ""] = String(error instanceof Error ? error.message : error).split("\n");
-    throw new UnsupportedConstruct(`the text that it would have is not TypeScript (${message})`);
+    throw new UnsupportedConstruct(
+      `the text that it would have is not TypeScript (${message})`,
+      "report it with the Python file",
+    );
   }
 }
 
@@ -118,8 +122,13 @@ class KernelWriter implements KernelContext {
     private readonly refuted: readonly RefutedCondition[] = [],
   ) {
     const [kernel, ...helpers] = source.functions;
-    const prepare = (tree: FunctionTree): FunctionTree =>
-      splitLiveRanges(options.shouldFoldConditions === true ? pruneConstantBranches(tree) : tree);
+    const isFixed = (name: string): boolean =>
+      options.shouldFoldConditions === true || options.specialize?.has(name) === true;
+    const prepare = (tree: FunctionTree): FunctionTree => {
+      const ranges = splitLiveRanges(options.shouldFoldConditions === true ? pruneConstantBranches(tree) : tree);
+      // Unrolling splits live ranges again.
+      return splitLiveRanges(unrollLoops(ranges, isFixed));
+    };
     this.#tree = { ...source, functions: [prepare(kernel), ...helpers.map(prepare)] };
     this.#options = options;
     this.#dtypeVariables = options.hasFixedDTypes ? new Map() : dtypeVariables(source);
@@ -178,7 +187,10 @@ class KernelWriter implements KernelContext {
   }
 
   #refuseSeveralDTypes(element: string): never {
-    throw new UnsupportedConstruct(`a value that is ${element.split(" ").join(" or ")}, as no pointer is`);
+    throw new UnsupportedConstruct(
+      `a value that is ${element.split(" ").join(" or ")}, as no pointer is`,
+      "call the kernel with one of them only",
+    );
   }
 
   addImport(importName: "libdevice" | "pointer" | "descriptor" | "tensor" | "scalar" | "constexpr"): void {

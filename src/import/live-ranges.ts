@@ -7,14 +7,14 @@ import { isOwnDTypeCast } from "./own-dtype-cast.js";
 import { replaceNodes } from "./rewrite-tree.js";
 import { type Augmented, type Expression, type FunctionTree, isSequence, type Name, type Statement } from "./tree.js";
 
-/** Gives each live range of a name a name of its own. The first one keeps the name. */
+/** Gives each live range of a name a separate name. The first one keeps the name. */
 export function splitLiveRanges(tree: FunctionTree): FunctionTree {
   const names = new LiveRanges(tree).names();
   if (names.size === 0) return tree;
   return replaceNodes(tree, (node) => {
-    const { read, written } = names.get(node) ?? {};
+    const { use, definition } = names.get(node) ?? {};
     if (isAugmented(node)) return asAssignment(node, names.get(node.target));
-    const id = read ?? written;
+    const id = use ?? definition;
     return id === undefined ? undefined : { ...node, id };
   });
 }
@@ -24,16 +24,16 @@ const isAugmented = (node: object): node is Augmented => "kind" in node && node.
 /** `x = x + y` for `x += y` if the result is another live range. */
 function asAssignment(statement: Augmented, names: NewNames | undefined): object | undefined {
   const { target } = statement;
-  if (target.kind !== "Name" || names?.read === names?.written) return undefined;
-  const named = (id: string | undefined): Name => ({ ...target, id: id ?? target.id });
-  const value = { ...statement, kind: "BinOp", left: named(names?.read), right: statement.value };
-  return { ...statement, kind: "Assign", targets: [named(names?.written)], value };
+  if (target.kind !== "Name" || names?.use === names?.definition) return undefined;
+  const nameNode = (id: string | undefined): Name => ({ ...target, id: id ?? target.id });
+  const value = { ...statement, kind: "BinOp", left: nameNode(names?.use), right: statement.value };
+  return { ...statement, kind: "Assign", targets: [nameNode(names?.definition)], value };
 }
 
 /** The new names of a node. The target of `x += 1` has two. */
 interface NewNames {
-  readonly read?: string;
-  readonly written?: string;
+  readonly use?: string;
+  readonly definition?: string;
 }
 
 /** The assignments that may have given a name its value, by name. Undefined for code that is not reached. */
@@ -45,8 +45,8 @@ class LiveRanges {
   readonly #nameOf: string[] = [];
   /** A forest of assignments: those of one live range have one root, the first of them. */
   readonly #parents: number[] = [];
-  readonly #written = new Map<object, number>();
-  readonly #read = new Map<object, number>();
+  readonly #definitions = new Map<object, number>();
+  readonly #uses = new Map<object, number>();
 
   constructor(tree: FunctionTree) {
     this.#statements(tree.body, new Map(tree.params.map(({ name }) => [name, new Set([this.#assignment(name)])])));
@@ -57,18 +57,18 @@ class LiveRanges {
     const newNames = this.#newNames();
     const nameOf = (assignment: number | undefined): string | undefined =>
       assignment === undefined ? undefined : newNames.get(this.#rootOf(assignment));
-    const nodes = new Set([...this.#read.keys(), ...this.#written.keys()]);
+    const nodes = new Set([...this.#uses.keys(), ...this.#definitions.keys()]);
     const entries = [...nodes].map((node) => {
-      const [read, written] = [nameOf(this.#read.get(node)), nameOf(this.#written.get(node))];
-      return [node, { ...(read !== undefined && { read }), ...(written !== undefined && { written }) }] as const;
+      const [use, definition] = [nameOf(this.#uses.get(node)), nameOf(this.#definitions.get(node))];
+      return [node, { ...(use !== undefined && { use }), ...(definition !== undefined && { definition }) }] as const;
     });
-    return new Map(entries.filter(([, { read, written }]) => read !== undefined || written !== undefined));
+    return new Map(entries.filter(([, { use, definition }]) => use !== undefined || definition !== undefined));
   }
 
   /** The new name of each live range but the first ones, by its root. */
   #newNames(): ReadonlyMap<number, string> {
     const typesOf = new Map<number, Types>();
-    for (const [node, assignment] of this.#read) {
+    for (const [node, assignment] of this.#uses) {
       const root = this.#rootOf(assignment);
       typesOf.set(root, [...(typesOf.get(root) ?? []), ...("types" in node ? (node.types as Types) : [])]);
     }
@@ -95,72 +95,73 @@ class LiveRanges {
   }
 
   /** Joins the live ranges of the assignments that each name in a node may read. */
-  #reads(node: unknown, reaching: Reaching): void {
+  #reads(node: unknown, definitions: Reaching): void {
     if (typeof node !== "object" || node === null) return;
     if ("kind" in node && node.kind === "Name" && "id" in node) {
-      const [first, ...others] = reaching?.get(String(node.id)) ?? [];
+      const [first, ...others] = definitions?.get(String(node.id)) ?? [];
       if (first === undefined) return;
-      this.#read.set(node, first);
-      for (const other of others) {
-        const [x, y] = [this.#rootOf(first), this.#rootOf(other)];
+      this.#uses.set(node, first);
+      for (const another of others) {
+        const [x, y] = [this.#rootOf(first), this.#rootOf(another)];
         this.#parents[Math.max(x, y)] = Math.min(x, y);
       }
       return;
     }
     for (const [key, child] of Object.entries(node))
-      if (key !== "types" && key !== "known" && key !== "callee") this.#reads(child, reaching);
+      if (key !== "types" && key !== "known" && key !== "callee") this.#reads(child, definitions);
   }
 
-  #writes(target: Expression, reaching: Reaching): Reaching {
-    if (isSequence(target)) return target.elts.reduce<Reaching>((after, each) => this.#writes(each, after), reaching);
-    if (target.kind !== "Name") this.#reads(target, reaching);
-    if (target.kind !== "Name" || !reaching) return reaching;
-    const assignment = this.#written.get(target) ?? this.#assignment(target.id);
-    this.#written.set(target, assignment);
-    return new Map([...reaching, [target.id, new Set([assignment])]]);
+  #writes(target: Expression, definitions: Reaching): Reaching {
+    if (isSequence(target))
+      return target.elts.reduce<Reaching>((after, each) => this.#writes(each, after), definitions);
+    if (target.kind !== "Name") this.#reads(target, definitions);
+    if (target.kind !== "Name" || !definitions) return definitions;
+    const assignment = this.#definitions.get(target) ?? this.#assignment(target.id);
+    this.#definitions.set(target, assignment);
+    return new Map([...definitions, [target.id, new Set([assignment])]]);
   }
 
-  #statements(body: readonly Statement[], reaching: Reaching): Reaching {
-    return body.reduce<Reaching>((before, statement) => this.#statement(statement, before), reaching);
+  #statements(body: readonly Statement[], definitions: Reaching): Reaching {
+    return body.reduce<Reaching>((current, statement) => this.#statement(statement, current), definitions);
   }
 
-  #statement(statement: Statement, reaching: Reaching): Reaching {
+  #statement(statement: Statement, definitions: Reaching): Reaching {
     switch (statement.kind) {
       case "Assign":
-        if (isOwnDTypeCast(statement)) return reaching;
-        this.#reads(statement.value, reaching);
-        return statement.targets.reduce((after, target) => this.#writes(target, after), reaching);
+        if (isOwnDTypeCast(statement)) return definitions;
+        this.#reads(statement.value, definitions);
+        return statement.targets.reduce((after, target) => this.#writes(target, after), definitions);
       case "AnnAssign":
-        this.#reads(statement.value, reaching);
-        return statement.value ? this.#writes(statement.target, reaching) : reaching;
+        this.#reads(statement.value, definitions);
+        return statement.value ? this.#writes(statement.target, definitions) : definitions;
       case "AugAssign":
-        this.#reads(statement.value, reaching);
-        this.#reads(statement.target, reaching);
-        return this.#writes(statement.target, reaching);
+        this.#reads(statement.value, definitions);
+        this.#reads(statement.target, definitions);
+        return this.#writes(statement.target, definitions);
       case "If":
-        this.#reads(statement.test, reaching);
-        return join(this.#statements(statement.body, reaching), this.#statements(statement.orelse, reaching));
+        this.#reads(statement.test, definitions);
+        return join(this.#statements(statement.body, definitions), this.#statements(statement.orelse, definitions));
       case "For":
       case "While":
-        return this.#loop(statement, reaching);
+        return this.#loop(statement, definitions);
       case "Return":
-        this.#reads(statement.value, reaching);
+        this.#reads(statement.value, definitions);
         return undefined;
       case "Assert":
       case "Expr":
       case "Pass":
       case "Unsupported":
-        this.#reads(statement, reaching);
-        return reaching;
+        this.#reads(statement, definitions);
+        return definitions;
       default:
         return statement satisfies never;
     }
   }
 
   /** Repeats a loop until no assignment of its body reaches its head anew. */
-  #loop(statement: Extract<Statement, { kind: "For" | "While" }>, before: Reaching): Reaching {
-    if (statement.kind === "For") this.#reads(statement.iter, before);
-    let head = before;
+  #loop(statement: Extract<Statement, { kind: "For" | "While" }>, definitions: Reaching): Reaching {
+    if (statement.kind === "For") this.#reads(statement.iter, definitions);
+    let head = definitions;
     for (;;) {
       if (statement.kind === "While") this.#reads(statement.test, head);
       const start = statement.kind === "For" ? this.#writes(statement.target, head) : head;
@@ -177,9 +178,10 @@ function join(x: Reaching, y: Reaching): Reaching {
   return new Map(names.map((name) => [name, new Set([...(x.get(name) ?? []), ...(y.get(name) ?? [])])]));
 }
 
-const sizeOf = (reaching: Reaching): number => [...(reaching?.values() ?? [])].reduce((sum, { size }) => sum + size, 0);
+const sizeOf = (definitions: Reaching): number =>
+  [...(definitions?.values() ?? [])].reduce((sum, { size }) => sum + size, 0);
 
-/** What distinguishes a live range from the first one of its name: `2d`, `_fp32`, `_scalar`, or nothing. */
+/** The suffix that distinguishes a live range from the first one of its name: `2d`, `_fp32`, `_scalar`, or nothing. */
 function suffix(types: Types, earlier: readonly Types[]): string {
   const [kind, ...otherKinds] = kindsOf(types);
   if (kind === undefined || otherKinds.length > 0) return "";
@@ -201,7 +203,7 @@ const kindsOf = (types: Types): ReadonlySet<Tile["kind"]> => new Set(tilesOf(typ
 
 /** The only property that tiles have, if others do not have it alone. */
 function difference<T>(types: Types, others: Types, property: (type: Tile) => T): readonly T[] {
-  const [own, other] = [types, others].map((each) => [...new Set(tilesOf(each).map(property))]);
-  const isSame = own?.[0] === other?.[0] && other?.length === 1;
-  return own?.length === 1 && !isSame ? own : [];
+  const [values, otherValues] = [types, others].map((each) => [...new Set(tilesOf(each).map(property))]);
+  const isSame = values?.[0] === otherValues?.[0] && otherValues?.length === 1;
+  return values?.length === 1 && !isSame ? values : [];
 }

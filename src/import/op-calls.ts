@@ -30,6 +30,8 @@ export function isSideEffectFree(node: object): boolean {
   return childrenOf(node).every(isSideEffectFree);
 }
 
+export const isOp = (name: string): boolean => ops.has(ALIASES[name] ?? name);
+
 const isPureCall = (name: string): boolean => ops.get(ALIASES[name] ?? name)?.effect === "pure";
 
 export function operation(
@@ -39,7 +41,7 @@ export function operation(
   context: Context,
 ): Value {
   const op = ops.get(ALIASES[name] ?? name);
-  if (!op) return context.scope.refuse(`${name}, which TileScript has not`, node);
+  if (!op) return context.scope.refuse(`${name}, which TileScript has not`, "write it by other functions of tl", node);
   const args = matchArguments(op, bound, node);
   const flag = args.unmatched["allow_tf32"];
   if (flag?.value.kind === "traced" && constantKind(flag.source) === "bool") {
@@ -50,7 +52,7 @@ export function operation(
   const adapted = adaptCall(args, node, context);
   if (adapted) return adapted;
   const [unmatched] = Object.entries(args.unmatched).flatMap(([option, value]) => (value ? [option] : []));
-  if (unmatched !== undefined) return context.scope.refuse(`${name} with ${unmatched}`, node);
+  if (unmatched !== undefined) return context.scope.refuse(`${name} with ${unmatched}`, `leave ${unmatched} out`, node);
   const isLibdevice = name.startsWith("libdevice.");
   if (isLibdevice) context.kernel.addImport("libdevice");
   const isAboutTarget = name.startsWith("tl.target_info.");

@@ -3,6 +3,7 @@ import type { Expression } from "./tree.js";
 import type { Context } from "./context.js";
 import {
   castTo,
+  constantInCalls,
   constantKind,
   constantOf,
   elementOf,
@@ -63,14 +64,42 @@ export function translateBinary(op: string, lhs: Operand, rhs: Operand, node: Ex
   if (constantResult) return constantResult;
   for (const operand of [a, b])
     if (operand.kind !== "traced" && operand.kind !== "number" && operand.kind !== "truth")
-      throw new UnsupportedConstruct(`an operator on ${operand.kind === "none" ? "None" : `a ${operand.kind}`}`, node);
-  if (op === "Pow" && a.kind === "number" && a.value === 2 && constantKind(rhs.source) === "int")
-    return translateBinary("LShift", { ...lhs, value: number(1, false) }, rhs, node, context);
+      throw new UnsupportedConstruct(
+        `an operator on ${operand.kind === "none" ? "None" : `a ${operand.kind}`}`,
+        "use tiles and numbers",
+        node,
+      );
+  if (op === "Pow") return translatePower(lhs, rhs, node, context);
   const method = METHODS[op];
-  if (!method) throw new UnsupportedConstruct(`the operator ${op}, which TileScript has not for tiles`, node);
+  if (!method) throw new UnsupportedConstruct(`the operator ${op}`, "write a function of tl, such as tl.dot", node);
   if (isPointer(lhs) || isPointer(rhs)) return pointerArithmetic(method, lhs, rhs, node);
   const [x, y] = LOGICAL.has(method) ? [lhs, rhs] : [flagAsNumber(lhs), flagAsNumber(rhs)];
   return arithmetic(method, x, y, node, context);
+}
+
+/** The largest exponent that becomes a product. */
+const MAX_FACTORS = 4;
+
+/** A power of constants; Triton has none of tiles. */
+function translatePower(lhs: Operand, rhs: Operand, node: Expression, context: Context): Value {
+  const [base, exponent] = [lhs.value, rhs.value];
+  if (base.kind === "number" && base.value === 2 && constantKind(rhs.source) === "int")
+    return translateBinary("LShift", { ...lhs, value: number(1, false) }, rhs, node, context);
+  const factors = exponent.kind === "number" && !exponent.isFloat ? Number(exponent.value) : 0;
+  if (factors >= 1 && factors <= MAX_FACTORS)
+    return Array.from({ length: factors - 1 }).reduce<Value>(
+      (value) => translateBinary("Mult", { ...lhs, value }, lhs, node, context),
+      base,
+    );
+  const result = constantInCalls(node);
+  if (!result)
+    throw new UnsupportedConstruct(
+      "a power whose value differs between the traced calls",
+      "pass the power as a tl.constexpr",
+      node,
+    );
+  context.kernel.addTodo(`a power that is ${result.text} in the traced calls`, node.line);
+  return result;
 }
 
 /** Converts a flag that is used as a number to 1 or 0. */
@@ -111,9 +140,10 @@ export function translateOperator(method: string, a: Value, b: Value): Traced {
 function pointerArithmetic(method: string, lhs: Operand, rhs: Operand, location: { readonly line: number }): Value {
   const isSwapped = !isPointer(lhs);
   if (method !== "add" && (method !== "sub" || isSwapped))
-    throw new UnsupportedConstruct(`${method} of pointers, which TileScript has not`, location);
+    throw new UnsupportedConstruct(`${method} of pointers`, "add an integer to a pointer, or subtract one", location);
   const [base, offset] = isSwapped ? [rhs, lhs] : [lhs, rhs];
-  if (isPointer(offset)) throw new UnsupportedConstruct("the difference of pointers", location);
+  if (isPointer(offset))
+    throw new UnsupportedConstruct("the difference of pointers", "subtract their offsets", location);
   const offsetValue = elementOf(offset.source) === "int1" ? castTo(offset.value, "tl.int32") : offset.value;
   return { ...translateOperator(method, base.value, offsetValue), typeTag: "pointer" };
 }
@@ -160,7 +190,7 @@ function isFloatConstant({ value, source }: Operand): boolean {
 export function translateComparison(op: string, lhs: Operand, rhs: Operand, node: Expression): Value {
   const [a, b] = [lhs.value, rhs.value];
   const method = COMPARE[op];
-  if (!method) throw new UnsupportedConstruct(`the comparison ${op}`, node);
+  if (!method) throw new UnsupportedConstruct(`the comparison ${op}`, "write <, <=, >, >=, == or !=", node);
   if (isLiteral(a) && isLiteral(b)) return truth(foldComparison(method, literalOf(a), literalOf(b)));
   const constantResult = constantOf(node);
   if ((a.kind === "dtype" || b.kind === "dtype") && constantResult?.kind === "truth") return constantResult;

@@ -29,6 +29,7 @@ export function makeState(names: readonly string[], context: Context): void {
     if (value.kind !== "traced" && value.kind !== "number" && value.kind !== "truth")
       return scope.refuse(
         `${pythonName(name)}, which a loop or branch changes, is ${value.kind === "none" ? "None" : `a ${value.kind}`}`,
+        value.kind === "list" ? "write a name for each of its items" : "begin with a tile or a number",
       );
     const { typed } = toStoredValue(value, undefined);
     const text = scope.fresh(name);

@@ -3,6 +3,7 @@ import { type Arm, type Arms, armsOf, branchHeader, pathsOf, withElse } from "./
 import { pythonName } from "./author-name.js";
 import type { Context } from "./context.js";
 import type { Variable } from "./function-scope.js";
+import { hoistConstants } from "./hoist-constants.js";
 import { childrenOf, defines, liveBefore, readNames, targetNames, writtenNames } from "./liveness.js";
 import { translateAnd, translateOr } from "./operators.js";
 import { makeState, toStoredValue } from "./state.js";
@@ -22,10 +23,10 @@ export function translateIf(
 ): boolean {
   const { scope } = context;
   const { arms: all, isCompileTime } = armsOf(statement, context);
-  const arms = isCompileTime ? withoutNone(all, following, context) : all;
+  const live = liveBefore(following, liveAfter);
+  const arms = isCompileTime ? hoistConstants(withoutNone(all, following, context), live, context) : all;
   const [first] = arms;
   if (!first) return false;
-  const live = liveBefore(following, liveAfter);
   if (!first.condition) return context.translate.statements(first.body, live, context);
   if (!scope.isKernel && arms.some(({ body }) => returns(body)))
     return emitReturnBranches(arms, following, liveAfter, context);
@@ -87,12 +88,16 @@ function emitReturnBranches(
   context: Context,
 ): boolean {
   const { scope } = context;
-  if (scope.loops > 0 || scope.depth > 0) scope.refuse("a return inside of a loop or of several branches");
+  if (scope.depth > scope.bodyDepth) scope.refuseReturnInLoop();
+  limitCopies(scope);
   for (const [i, { condition, body }] of withElse(arms).entries()) {
     scope.emit(branchHeader(i, condition, i === 0 ? "return " : ""));
-    scope.block(new Set(), () =>
-      context.translate.statements(endsByReturn(body) ? body : [...body, ...following], liveAfter, context),
-    );
+    scope.block(new Set(), () => {
+      const outerDepth = scope.bodyDepth;
+      scope.bodyDepth = scope.depth;
+      context.translate.statements(endsByReturn(body) ? body : [...body, ...following], liveAfter, context);
+      scope.bodyDepth = outerDepth;
+    });
   }
   scope.emit("});");
   return true;
@@ -109,6 +114,11 @@ const isFlagReused = (statement: If, following: readonly Statement[]): boolean =
 /** Limits code duplication, because each flag doubles the following code. */
 const MAX_LINES = 1500;
 
+function limitCopies(scope: Context["scope"]): void {
+  if (scope.lines.length > MAX_LINES)
+    scope.refuse("flags that change shapes again and again, each with all that follows", "fix one with --specialize");
+}
+
 /** Duplicates all following statements into each arm, so that variables can have different types in each arm. */
 function emitTailInEachArm(
   arms: readonly Arm[],
@@ -117,8 +127,7 @@ function emitTailInEachArm(
   context: Context,
 ): boolean {
   const { scope } = context;
-  if (scope.lines.length > MAX_LINES)
-    scope.refuse("flags that change shapes again and again, each with all that follows; fix one with --specialize");
+  limitCopies(scope);
   for (const [i, { arm, condition }] of pathsOf(withElse(arms)).entries()) {
     scope.emit(branchHeader(i, arm.condition, ""));
     scope.block(scope.carriedNames, () => {
@@ -381,11 +390,16 @@ function returnedText(names: readonly string[], statement: If, context: Context)
 function result(name: string, statement: If, { scope }: Context): Value {
   const value = scope.read(name);
   if (!value)
-    throw new UnsupportedConstruct(`${pythonName(name)}, which one arm of a branch does not define`, statement);
+    throw new UnsupportedConstruct(
+      `${pythonName(name)}, which one arm of a branch does not define`,
+      "assign it before the branch",
+      statement,
+    );
   const { typed } = toStoredValue(value, undefined);
   if (typed.kind !== "traced")
     throw new UnsupportedConstruct(
       `${pythonName(name)}, which is ${value.kind === "none" ? "None" : `a ${value.kind}`} in one arm`,
+      value.kind === "dtype" ? "cast to it in each arm" : "assign a tile or a number in each arm",
       statement,
     );
   return typed;

@@ -3,11 +3,12 @@ import { camelCase } from "./author-name.js";
 import type { Context } from "./context.js";
 import { translateCondition, translateExpression, isAboutDType } from "./translate-expressions.js";
 import { translateOperator } from "./operators.js";
-import { operation } from "./op-calls.js";
+import { isOp, operation } from "./op-calls.js";
 import { boundArgument, type Call, type Expression } from "./tree.js";
 import {
   bindingValue,
   castTo,
+  constantInCalls,
   constantOf,
   dtypeValue,
   kindOf,
@@ -20,6 +21,8 @@ import {
 } from "./value.js";
 import type { BoundArgument } from "./adaptations.js";
 
+const WRITE_ARGUMENTS = "write its arguments one by one";
+
 export function translateCall(node: Call, context: Context): Value {
   const { scope } = context;
   if (node.func.kind === "Attribute" && !node.callee) return translateMethodCall(node, context);
@@ -28,11 +31,18 @@ export function translateCall(node: Call, context: Context): Value {
   const constantResult = isRecorded ? recordedResult(node, context) : undefined;
   if (constantResult) return constantResult;
   if (callee?.kind === "helper") return translateHelperCall(callee.number, node, context);
-  if (callee?.kind !== "function") return scope.refuse("a call of something other than a Triton function", node);
+  if (callee?.kind !== "function")
+    return scope.refuse(
+      "a call of something other than a Triton function",
+      "call functions of tl or @triton.jit functions",
+      node,
+    );
   const { name } = callee;
   const translateBuiltin = BUILTINS[name];
-  if (translateBuiltin) return translateBuiltin(node, context) ?? scope.refuse(`${name} with these arguments`, node);
-  if (!node.bound) return scope.refuse(`${name} with starred arguments, or others than it takes`, node);
+  if (translateBuiltin)
+    return translateBuiltin(node, context) ?? scope.refuse(`${name} with these arguments`, "write its result", node);
+  if (!node.bound)
+    return scope.refuse(`${name} with starred arguments, or others than it takes`, WRITE_ARGUMENTS, node);
   const bound: Record<string, BoundArgument> = {};
   for (const [parameter, arg] of Object.entries(node.bound)) bound[parameter] = translateArgument(arg, context);
   return operation(name, bound, node, context);
@@ -43,12 +53,12 @@ function calleeOf(node: Call, context: Context): Value | undefined {
   return node.callee ? bindingValue(node.callee) : translateExpression(node.func, context);
 }
 
-const isTritonFunction = (name: string): boolean => name in BUILTINS || /^(tl|libdevice)\./.test(name);
+const isTritonFunction = (name: string): boolean => name in BUILTINS || isOp(name);
 
-/** The result of a call whose arguments are all constants, if it was the same constant in every compilation. */
+/** The result of a call whose arguments are all constants, if it was the same constant in every recorded call. */
 function recordedResult(node: Call, context: Context): Value | undefined {
   const [type, ...others] = node.types;
-  const result = type?.kind === "dtype" && others.length === 0 ? dtypeValue(type.dtype) : constantOf(node);
+  const result = type?.kind === "dtype" && others.length === 0 ? dtypeValue(type.dtype) : constantInCalls(node);
   if (!result || result.kind === "none") return undefined;
   const argNodes = [...node.args, ...node.keywords.map(({ value }) => value)];
   const isKnownArgument = (each: Expression): boolean => kindOf(each) === "constant" || isAboutDType(each);
@@ -137,6 +147,11 @@ const BUILTINS: Readonly<Record<string, BuiltinTranslator | undefined>> = {
     const [x] = translateArgs(node, context);
     return x?.kind === "number" ? number(Math.trunc(Number(x.value)), false) : x;
   },
+  // A cast to it has the type of the pointer.
+  "tl.pointer_type": (node, context) => {
+    const [element, ...others] = translateArgs(node, context);
+    return element?.kind === "dtype" && others.length === 0 ? element : undefined;
+  },
   "tl.static_assert": (node, context) => {
     const condition = node.args[0] && translateCondition(node.args[0], context);
     if (!condition || condition.kind === "truth") return NO_VALUE;
@@ -199,7 +214,7 @@ function translateFold(name: string, node: Call, context: Context): Value | unde
 /** Translates methods of dtypes, of descriptors, and of values without types. */
 function translateMethodCall(node: Call, context: Context): Value {
   const { func } = node;
-  if (func.kind !== "Attribute") return context.scope.refuse("a call", node);
+  if (func.kind !== "Attribute") throw new Error("a method call without a method");
   if (isAboutDType(func.value)) {
     const result = constantOf(node);
     if (result) {
@@ -211,10 +226,11 @@ function translateMethodCall(node: Call, context: Context): Value {
   const argValues =
     kindOf(func.value) === "descriptor" ? descriptorArgs(func.attr, node, context) : translateArgs(node, context);
   if (receiver.kind === "number" && func.attr === "to") return castTo(receiver, argValues[0]?.text ?? "");
-  if (receiver.kind !== "traced") return context.scope.refuse(`the method .${func.attr} of a ${receiver.kind}`, node);
+  if (receiver.kind !== "traced")
+    return context.scope.refuse(`the method .${func.attr} of a ${receiver.kind}`, "write its result", node);
   const name = camelCase(func.attr);
   if (kindOf(func.value) !== "descriptor" && func.value.types.length > 0)
-    return context.scope.refuse(`the method .${func.attr}`, node);
+    return context.scope.refuse(`the method .${func.attr}`, "write a function of tl", node);
   return traced(`${receiver.text}.${name}(${argValues.map(({ text }) => text).join(", ")})`);
 }
 
@@ -232,9 +248,14 @@ function descriptorArgs(method: string, node: Call, context: Context): readonly 
   const argsByName = new Map(node.args.map((each, i) => [names[i] ?? `argument ${i + 1}`, each]));
   for (const { arg, value } of node.keywords) argsByName.set(arg ?? "**", value);
   const unknownName = [...argsByName.keys()].find((name) => !names.includes(name));
-  if (names.length === 0) return context.scope.refuse(`the method .${method} of a descriptor`, node);
+  if (names.length === 0)
+    return context.scope.refuse(
+      `the method .${method} of a descriptor`,
+      "use load, store, gather, scatter or an atomic",
+      node,
+    );
   if (unknownName !== undefined)
-    return context.scope.refuse(`.${method} of a descriptor with ${unknownName}; leave it out`, node);
+    return context.scope.refuse(`.${method} of a descriptor with ${unknownName}`, "leave it out", node);
   return names.flatMap((name) => {
     const arg = argsByName.get(name);
     return arg ? [translateExpression(arg, context)] : [];
@@ -242,7 +263,8 @@ function descriptorArgs(method: string, node: Call, context: Context): readonly 
 }
 
 function translateHelperCall(index: number, node: Call, context: Context): Value {
-  if (!node.bound || !node.parameters) return context.scope.refuse("a call with starred or unknown arguments", node);
+  if (!node.bound || !node.parameters)
+    return context.scope.refuse("a call with starred or unknown arguments", WRITE_ARGUMENTS, node);
   const { bound } = node;
   const argValues = node.parameters.map((parameter) => {
     const value = bound[parameter];

@@ -28,6 +28,18 @@ import {
   translateNot,
 } from "./value.js";
 
+/** Constructs that Triton compiles and `import` does not, each with a remedy. */
+const UNTRANSLATED: Readonly<Record<string, readonly [string, string] | undefined>> = {
+  ListComp: ["a list comprehension", "write out its items"],
+  NamedExpr: ["an assignment in an expression", "assign on a line of its own"],
+};
+const untranslated = (construct: string): readonly [string, string] => [
+  `the expression ${construct}`,
+  "write names, calls and operators",
+];
+
+const PASS_IT = "pass it as an argument of the kernel";
+
 /** @throws UnsupportedConstruct with the reason and the line. */
 export function translateExpression(node: Expression, context: Context): Value {
   const { scope } = context;
@@ -35,14 +47,20 @@ export function translateExpression(node: Expression, context: Context): Value {
     const value = bindingValue(node.known);
     if (value) return value;
     if (node.known.what !== "module" && node.kind === "Name")
-      scope.refuse(`${node.id} is ${node.known.what === "other" ? `a ${node.known.name}` : "unknown"}`, node);
+      scope.refuse(`${node.id} is ${node.known.what === "other" ? `a ${node.known.name}` : "unknown"}`, PASS_IT, node);
   }
   const translate = (inner: Expression): Value => translateExpression(inner, context);
   switch (node.kind) {
     case "Name":
-      return scope.read(node.id) ?? scope.refuse(`${pythonName(node.id)} has no value here`, node);
+      return (
+        scope.read(node.id) ??
+        scope.refuse(`${pythonName(node.id)} has no value here`, "assign it on each path that leads here", node)
+      );
     case "Constant":
-      return constant(node.of, node.value) ?? scope.refuse(`a constant of type ${node.of}`, node);
+      return (
+        constant(node.of, node.value) ??
+        scope.refuse(`a constant of type ${node.of}`, "write a number, a string, True, False or None", node)
+      );
     case "BinOp":
       return translateBinary(
         node.op,
@@ -73,9 +91,9 @@ export function translateExpression(node: Expression, context: Context): Value {
     case "JoinedStr":
       return string("");
     case "Slice":
-      return scope.refuse("Slice is not translated", node);
+      return scope.refuse("a slice", "select rows and columns by masks", node);
     case "Unsupported":
-      return scope.refuse(`${node.construct} is not translated`, node);
+      return scope.refuse(...(UNTRANSLATED[node.construct] ?? untranslated(node.construct)), node);
     default:
       return node satisfies never;
   }
@@ -104,7 +122,12 @@ function translateComparisons(node: Comparison, context: Context): Value {
       return op === "Is" || op === "Eq" ? isEqual : translateNot(isEqual);
     }
     if (op === "In" || op === "NotIn") {
-      if (rhs.value.kind !== "list") return context.scope.refuse("`in` with something other than a list", node);
+      if (rhs.value.kind !== "list")
+        return context.scope.refuse(
+          "`in` with something other than a list",
+          "compare with each value, x == 1 or x == 2",
+          node,
+        );
       const isMember = rhs.value.items
         .map((value) => translateComparison("Eq", lhs, { value }, node))
         .reduce(translateOr, truth(false));
@@ -123,7 +146,12 @@ function translateIsNone(value: Value, source: Expression, { kernel, scope }: Co
   // The value is None exactly if its compile-time condition is false.
   const condition = source.kind === "Name" ? scope.variable(source.id)?.condition : undefined;
   if (condition) return translateNot(condition);
-  if (constantKind(source) === "NoneType") return scope.refuse("a value that is None in some calls only", source);
+  if (constantKind(source) === "NoneType")
+    return scope.refuse(
+      "a value that is None in some calls only",
+      "pass a flag as a tl.constexpr, and ask for that",
+      source,
+    );
   return truth(false);
 }
 
@@ -158,7 +186,7 @@ function toTruthValue(value: Value, node: Expression, context: Context): Value {
     case "helper":
     case "list":
     case "nothing":
-      return context.scope.refuse(`a ${value.kind} as a condition`, node);
+      return context.scope.refuse(`a ${value.kind} as a condition`, "compare it with what it may be", node);
     default:
       return value satisfies never;
   }
@@ -185,7 +213,7 @@ function translateUnary(node: Extract<Expression, { kind: "UnaryOp" }>, context:
     if (node.op === "USub") return number(-operand, value.isFloat);
     return number(typeof operand === "bigint" ? ~operand : -operand - 1, false);
   }
-  if (!hasMethods(value)) return context.scope.refuse(`${node.op} of a ${value.kind}`, node);
+  if (!hasMethods(value)) return context.scope.refuse(`${node.op} of a ${value.kind}`, "write its result", node);
   return traced(`${value.text}.${node.op === "USub" ? "neg" : "not"}()`, isConstant(value));
 }
 
@@ -226,7 +254,11 @@ function translateChoice(node: Extract<Expression, { kind: "IfExp" }>, context: 
     if (value.kind === "traced") return value.text;
     if ((value.kind === "number" || value.kind === "truth") && dtype !== undefined)
       return castTo(value, context.kernel.dtype(dtype)).text;
-    return context.scope.refuse(`a condition that chooses ${value.kind === "none" ? "None" : `a ${value.kind}`}`, node);
+    return context.scope.refuse(
+      `a condition that chooses ${value.kind === "none" ? "None" : `a ${value.kind}`}`,
+      "choose between tiles or numbers",
+      node,
+    );
   };
   return traced(`tl.when(${condition.text}, () => ${arm(x)}).otherwise(() => ${arm(y)})`);
 }
@@ -239,17 +271,16 @@ function translateAttribute(node: Attribute, context: Context): Value {
     return translateDType(node, context);
   const constantValue = constantOf(node);
   if (constantValue && isAboutDType(node.value)) return constantValue;
-  if (kindOf(node.value) === "descriptor")
-    return scope.refuse(`.${attr} of a descriptor; pass it as an argument of the kernel`, node);
+  if (kindOf(node.value) === "descriptor") return scope.refuse(`.${attr} of a descriptor`, PASS_IT, node);
   const base = translateExpression(node.value, context);
   if (attr === "T") return traced(`${base.text}.T`);
   if (attr === "value") return base;
   if (attr === "shape") {
     const rank = rankOf(node.value);
-    if (rank === undefined) return scope.refuse("the shape of a value of several ranks", node);
+    if (rank === undefined) return scope.refuse("the shape of a value of several ranks", "write the sizes", node);
     return list(Array.from({ length: rank }, (_, axis) => traced(`${base.text}.shape[${axis}]`)));
   }
-  return scope.refuse(`the attribute .${attr}${others.length > 0 || !type ? "" : ` of a ${type.kind}`}`, node);
+  return scope.refuse(`the attribute .${attr}${others.length > 0 || !type ? "" : ` of a ${type.kind}`}`, PASS_IT, node);
 }
 
 /** True if an expression is a dtype or an attribute that leads to a dtype. */
@@ -270,7 +301,8 @@ function translateDType(node: Attribute, context: Context): Value {
   if (value.kind === "dtype") return value;
   const parameter = root.kind === "Name" && context.scope.isKernel ? root.id : undefined;
   const element = elementOf(root) ?? (parameter === undefined ? undefined : context.kernel.elementOf(parameter));
-  if (element === undefined) return context.scope.refuse("the dtype of something other than a tile", node);
+  if (element === undefined)
+    return context.scope.refuse("the dtype of something other than a tile", "write the dtype, tl.float32", node);
   return { kind: "dtype", text: context.kernel.dtype(element) };
 }
 
@@ -284,7 +316,11 @@ function translateSubscript(node: Subscript, context: Context): Value {
     if (dim.kind === "Slice" && !dim.lower && !dim.upper) continue;
     const value = translateExpression(dim, context);
     if (value.kind !== NONE.kind)
-      return context.scope.refuse("a subscript with a number: Triton's tiles have no elements by index", node);
+      return context.scope.refuse(
+        "a subscript with a number, as tiles have no elements by index",
+        "select it by a mask and tl.sum",
+        node,
+      );
     newAxes.push(axis);
   }
   if (newAxes.length === 0) return base;
@@ -297,10 +333,18 @@ function translateSubscript(node: Subscript, context: Context): Value {
 
 function translateItem(base: Value, dims: readonly Expression[], node: Subscript, context: Context): Value {
   const [dim, ...more] = dims;
-  if (!dim || more.length > 0) return context.scope.refuse("a tuple with several indices", node);
+  if (!dim || more.length > 0) return context.scope.refuse("a tuple with several indices", "write one index", node);
   const index = translateExpression(dim, context);
-  if (index.kind !== "number") return context.scope.refuse("an index of a tuple that is no number", node);
+  if (index.kind !== "number")
+    return context.scope.refuse(
+      "an index of a tuple that is no number",
+      "write a number, or loop by tl.static_range",
+      node,
+    );
   const itemIndex = Number(index.value);
   if (base.kind !== "list") return traced(`${base.text}[${itemIndex}]`);
-  return base.items.at(itemIndex) ?? context.scope.refuse("an index outside of the tuple", node);
+  return (
+    base.items.at(itemIndex) ??
+    context.scope.refuse("an index outside of the tuple", "write one below its length", node)
+  );
 }

@@ -5,6 +5,7 @@ import { translateCondition, translateExpression } from "./translate-expressions
 import { loopCarriedNames, liveAtHead, writtenNames } from "./liveness.js";
 import { makeState } from "./state.js";
 import type { Call, Expression, For, While } from "./tree.js";
+import { needsUnrolling } from "./unroll-loops.js";
 import { traced } from "./value.js";
 
 type Names = ReadonlySet<string>;
@@ -19,10 +20,21 @@ const ITERATORS: Readonly<Record<string, string>> = {
 export function translateFor(statement: For, live: Names, context: Context): void {
   const { scope } = context;
   const { iter, target } = statement;
-  if (statement.orelse.length > 0) scope.refuse("for … else", statement);
+  if (statement.orelse.length > 0) scope.refuse("for … else", "write the statements of else after the loop", statement);
   const name = iter.kind === "Call" && iter.callee?.what === "function" ? ITERATORS[iter.callee.name] : undefined;
-  if (iter.kind !== "Call" || name === undefined) return scope.refuse("a loop over something else than a range", iter);
-  if (target.kind !== "Name") return scope.refuse("a loop with several indices", target);
+  if (iter.kind !== "Call" || name === undefined)
+    return scope.refuse(
+      "a loop over something else than a range",
+      "loop over range, tl.range or tl.static_range",
+      iter,
+    );
+  if (target.kind !== "Name") return scope.refuse("a loop with several indices", "loop over one index", target);
+  if (needsUnrolling(statement))
+    scope.refuse(
+      "a loop whose copies differ in types or in items of a list, and whose bounds are no numbers",
+      "fix them with --specialize",
+      iter,
+    );
   const names = carriedNames(statement, live, context);
   const head = `tl.${name}(${rangeArguments(iter, context).join(", ")})`;
   scope.block(new Set(names), () => {
@@ -38,7 +50,8 @@ export function translateWhile(statement: While, live: Names, context: Context):
   const { scope } = context;
   const names = carriedNames(statement, live, context);
   const condition = translateCondition(statement.test, context);
-  if (condition.kind === "truth") scope.refuse("a loop whose condition is a constant", statement);
+  if (condition.kind === "truth")
+    scope.refuse("a loop whose condition is a constant", "write what ends it as its condition", statement);
   scope.emit(`tl.whileLoop(() => ${condition.text}, () => {`);
   scope.block(new Set(names), () => emitLoopBody(statement, live, context));
   scope.emit("});");
@@ -69,7 +82,8 @@ function rangeArguments(iter: Call, context: Context): readonly string[] {
   );
   const options: string[] = [];
   for (const { arg, value } of iter.keywords) {
-    if (arg === null) return context.scope.refuse("a range with ** arguments", iter);
+    if (arg === null)
+      return context.scope.refuse("a range with ** arguments", "write the arguments of the range", iter);
     if (isPythonRange(iter)) {
       context.kernel.addTodo(`Triton takes no notice of ${arg}= of Python's range, so that it is left out`, iter.line);
       continue;

@@ -5,6 +5,7 @@ import { translateIf, choiceOrNone } from "./translate-branches.js";
 import { pythonName } from "./author-name.js";
 import type { Context } from "./context.js";
 import { translateCondition, translateExpression } from "./translate-expressions.js";
+import { declaredConstant } from "./hoist-constants.js";
 import { isReassignedInBlock, liveBefore } from "./liveness.js";
 import { isSideEffectFree } from "./op-calls.js";
 import { translateFor, translateWhile } from "./translate-loops.js";
@@ -54,8 +55,8 @@ function translateStatement(
     }
     case "AnnAssign": {
       if (!statement.value || statement.target.kind !== "Name") return false;
-      const isConstant = statement.annotation.kind === "Attribute" && statement.annotation.attr === "constexpr";
-      if (isConstant) define(statement.target.id, translateExpression(statement.value, context), context);
+      const constant = declaredConstant(statement);
+      if (constant) define(statement.target.id, translateExpression(constant, context), context);
       else translateAssignment(statement.target, statement.value, following, liveAfter, context);
       return false;
     }
@@ -81,7 +82,11 @@ function translateStatement(
     case "Pass":
       return false;
     case "Unsupported":
-      return scope.refuse(`the statement ${statement.construct.toLowerCase()}`, statement);
+      return scope.refuse(
+        `the statement ${statement.construct.toLowerCase()}`,
+        "write if, for, while and assignments",
+        statement,
+      );
     default:
       return statement satisfies never;
   }
@@ -113,17 +118,22 @@ function emitReturn(value: Expression | null, context: Context): boolean {
   const { scope } = context;
   scope.hasReturned = true;
   if (scope.isKernel) {
-    if (scope.loops > 0) scope.refuse("a return inside of a loop");
+    if (scope.loops > 0) scope.refuseReturnInLoop();
     if (scope.depth > scope.bodyDepth) scope.emit("tl.exit();");
     return true;
   }
   if (!value) return true;
-  const result = translateExpression(value, context);
+  const result = returnedValue(translateExpression(value, context), value);
   if (result.kind === "none") return true;
-  if (result.kind === "number" || result.kind === "truth")
-    scope.refuse("a helper function that returns a number", value);
   scope.emit(`return ${result.text}${result.kind === "list" ? " as const" : ""};`);
   return true;
+}
+
+/** Triton converts the constants that a function returns to scalars. */
+function returnedValue(value: Value, source: Expression): Value {
+  if (value.kind !== "list") return toStoredValue(value, source).typed;
+  const nodes = isSequence(source) ? source.elts : [];
+  return list(value.items.map((item, i) => toStoredValue(item, nodes[i]).typed));
 }
 
 function translateAugmented(
@@ -133,8 +143,7 @@ function translateAugmented(
   context: Context,
 ): void {
   const { target } = statement;
-  if (target.kind !== "Name")
-    return context.scope.refuse("an assignment to something other than a variable", statement);
+  if (target.kind !== "Name") return refuseTarget(target, context);
   const lhs = { value: translateExpression(target, context), source: target };
   const rhs = { value: translateExpression(statement.value, context), source: statement.value };
   const node = { ...statement, kind: "BinOp", left: target, right: statement.value } as Expression;
@@ -167,12 +176,17 @@ function translateAssignment(
     );
     return;
   }
-  if (!isSequence(target)) return scope.refuse("an assignment to something other than a variable", target);
-  const names = target.elts.map((each) => (each.kind === "Name" ? each.id : scope.refuse("a nested target", target)));
+  if (!isSequence(target)) return refuseTarget(target, context);
+  const names = target.elts.map((each) =>
+    each.kind === "Name" ? each.id : scope.refuse("a nested target", "unpack one level at a time", target),
+  );
   const value = translateExpression(source, context);
   if (value.kind === "list") unpackList(names, value.items, source, following, liveAfter, context);
   else unpack(names, value, following, liveAfter, context);
 }
+
+const refuseTarget = (target: Expression, { scope }: Context): never =>
+  scope.refuse("an assignment to something other than a variable", "assign to a name", target);
 
 /** `a, b = b, a`: reads all values before it assigns any. */
 function unpackList(
@@ -184,7 +198,8 @@ function unpackList(
   context: Context,
 ): void {
   const { scope } = context;
-  if (names.length !== items.length) return scope.refuse("a tuple of another length", source);
+  if (names.length !== items.length)
+    return scope.refuse("a tuple of another length", "write a name for each item", source);
   const itemNodes = isSequence(source) ? source.elts : [];
   const isRead =
     names.some((name) => scope.variable(name)?.isMutable === true) && items.some(({ kind }) => kind === "traced");
@@ -255,7 +270,7 @@ function define(name: string, value: Value, { scope }: Context): void {
 function emitNamed(name: string, value: Value, scope: Context["scope"], ending = ""): Value {
   if (value.kind !== "traced" && value.kind !== "number") return value;
   const isName = /^[\w$]+$/.test(value.text);
-  if (value.kind === "traced" && isName && value.text === pythonName(name)) return value;
+  if (value.kind === "traced" && isName && (ending !== "" || value.text === pythonName(name))) return value;
   const text = scope.fresh(name, ending);
   scope.emit(`const ${text} = ${value.text};`);
   return { ...value, text };

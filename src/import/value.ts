@@ -28,8 +28,9 @@ export class UnsupportedConstruct extends Error {
   /** A line relative to the function, or of the file once `functionName` is set. */
   line: number | undefined;
   functionName: string | undefined;
-  constructor(reason: string, location?: { readonly line: number }) {
-    super(reason);
+  /** `remedy` says what to write instead of the construct. */
+  constructor(construct: string, remedy: string, location?: { readonly line: number }) {
+    super(`${construct}; ${remedy}`);
     this.line = location?.line;
   }
 }
@@ -147,7 +148,7 @@ export function dtypeName(name: string): DTypeName {
 export const isDTypeName = (name: string): boolean => name in dtypeTable || name in SHORT_DTYPES;
 
 function unknownDType(name: string): never {
-  throw new UnsupportedConstruct(`TileScript has no dtype ${name}`);
+  throw new UnsupportedConstruct(`TileScript has no dtype ${name}`, "cast to another one");
 }
 
 /**
@@ -183,6 +184,12 @@ export function kindOf(expression: Pick<Expression, "types"> | undefined): Trito
 export function constantOf(expression: Pick<Expression, "types"> | undefined): Value | undefined {
   const [type, ...others] = expression?.types ?? [];
   return type?.kind === "constant" && others.length === 0 ? constant(type.of, type.value) : undefined;
+}
+
+/** The constant that an expression had in every recorded call; compilations with other constants do not count. */
+export function constantInCalls(expression: Pick<Expression, "types">): Value | undefined {
+  const ofCalls = expression.types.filter(({ calls }) => calls?.some((call) => call >= 0) !== false);
+  return constantOf({ types: ofCalls.length > 0 ? ofCalls : expression.types });
 }
 
 /** The Python type of an expression that is constant in every compilation, such as `int` or `bool`. */

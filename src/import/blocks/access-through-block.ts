@@ -165,7 +165,8 @@ function boundaryCheckedAxes({ bound, line }: Call, rank: number): readonly numb
   });
   if (!axes?.every((axis) => Number.isInteger(axis)))
     throw new UnsupportedConstruct(
-      "boundary_check that is no list of numbers, the same in all calls; write the axes as numbers",
+      "boundary_check that is no list of numbers, the same in all calls",
+      "write the axes as numbers",
       { line },
     );
   return [...new Set(axes)].map((axis) => (axis < 0 ? axis + rank : axis)).sort((a, b) => a - b);
@@ -187,5 +188,5 @@ function paddingOf(
   if (text === "" || text === null) return {};
   if (text === "zero") return { other: constantNode("float", 0, { line, end }) };
   if (text === "nan") return { other: constantNode("float", "nan", { line, end }) };
-  throw new UnsupportedConstruct('padding_option that is no text; write "zero" or "nan"', { line });
+  throw new UnsupportedConstruct("padding_option that is no text", 'write "zero" or "nan"', { line });
 }

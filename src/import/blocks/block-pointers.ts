@@ -313,5 +313,5 @@ function itemsOf(
 function refuse(reason: string, line: number): never {
   const remedy =
     "write the address and a mask for each axis of boundary_check in its place, x_ptr + rows[:, None] * stride + cols[None, :]";
-  throw new UnsupportedConstruct(`${reason}; ${remedy}`, { line });
+  throw new UnsupportedConstruct(reason, remedy, { line });
 }

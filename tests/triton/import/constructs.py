@@ -667,3 +667,152 @@ def a_name_of_several_dtypes(x, y, n, A: tl.constexpr, B: tl.constexpr):
     n = n.to(tl.int64)
     n += 1
     tl.store(y + n * n + at, x)
+
+
+# x:*fp32,y:*fp32,B=16
+@triton.jit
+def concatenation_in_any_order(x, y, B: tl.constexpr):
+    at = tl.arange(0, B)
+    both = tl.cat(at, at + B, can_reorder=True)
+    tl.store(y + both, tl.load(x + both) * 2)
+    tl.store(y, tl.sum(tl.cat(tl.load(x + at), tl.load(x + at), can_reorder=True)))
+
+
+# x:*fp32,y:*fp32,D=64,B=16
+@triton.jit
+def powers_and_logarithms(x, y, D: tl.constexpr, B: tl.constexpr):
+    at = tl.arange(0, B)
+    SCALE: tl.constexpr = D**-0.5
+    STEPS: tl.constexpr = tl.standard._log2(B)
+    tl.store(y + at, tl.load(x + at) * SCALE + B**2 + 2**STEPS + tl.cdiv(D, 3))
+
+
+# table:*i64,y:*fp16,B=16
+@triton.jit
+def pointer_types(table, y, B: tl.constexpr):
+    at = tl.arange(0, B)
+    wide = tl.pointer_type(tl.float32)
+    p = tl.load(table).to(wide)
+    q = tl.cast(tl.load(table + 1), tl.pointer_type(y.dtype.element_ty))
+    bits = y.to(tl.pointer_type(tl.int16), bitcast=True)
+    tl.store(bits + B + at, tl.load(p + at).to(tl.int16))
+    tl.store(y + at, tl.load(q + at))
+
+
+# x:*fp32,y:*fp32,n:i32,B=16
+@triton.jit
+def lists_that_loops_change(x, y, n, B: tl.constexpr):
+    at = tl.arange(0, B)
+    parts = ()
+    for k in tl.static_range(3):
+        parts = parts + (tl.load(x + k * B + at),)
+        for j in tl.static_range(k):
+            parts += (parts[j] * 2,)
+    total = tl.zeros([B], tl.float32)
+    for k in tl.static_range(0, len(parts), 2):
+        total += parts[k]
+    for _ in range(n):
+        total *= 2
+    for _ in tl.static_range(2):
+        total = tl.sum(tl.reshape(total, [total.shape[0] // 2, 2]), axis=1)
+    tl.store(y + tl.arange(0, B // 4), total)
+
+
+@triton.jit
+def several_returns(a, n, KIND: tl.constexpr, FLAG: tl.constexpr):
+    if KIND == "a":
+        if FLAG:
+            return a * 2, 1
+        a += 1
+        if a.dtype == tl.float32:
+            return a, 2
+    elif KIND == "b":
+        return a - 1, n
+    return a * 3, 3
+
+
+@triton.jit
+def returns_at_run_time(a, n):
+    if n > 3:
+        if n > 5:
+            return a * 2
+        else:
+            return a * 3
+    if n > 2:
+        return a * 4
+    return a
+
+
+@triton.jit
+def numbers_returned(KIND: tl.constexpr, B: tl.constexpr):
+    if KIND == "a":
+        return 3
+    return B
+
+
+# x:*fp32,y:*fp32,n:i32,KIND="a",FLAG=False,B=16
+@triton.jit
+def returns_in_several_branches(x, y, n, KIND: tl.constexpr, FLAG: tl.constexpr, B: tl.constexpr):
+    at = tl.arange(0, B)
+    a, count = several_returns(tl.load(x + at), n, KIND, FLAG)
+    b = returns_at_run_time(a, n) * numbers_returned(KIND, B)
+    for k in range(n):
+        b += returns_at_run_time(b, k)
+    if n > 9:
+        if FLAG:
+            return
+        tl.store(y + at, 1.0)
+        if n > 12:
+            return
+    elif n == 1:
+        return
+    tl.store(y + at, b + count)
+
+
+# x:*fp32,y:*fp32,n:i32,FLAG=False,MODE=1,B=16
+@triton.jit
+def numbers_of_arms(x, y, n, FLAG: tl.constexpr, MODE: tl.constexpr, B: tl.constexpr):
+    if FLAG:
+        WIDTH: tl.constexpr = B // 2
+    else:
+        WIDTH: tl.constexpr = B
+        tl.store(y + n, 1.0)
+    if MODE == 0:
+        STEPS: tl.constexpr = 2
+    elif MODE == 1:
+        STEPS: tl.constexpr = 3
+        tl.store(y + n, 2.0)
+    if FLAG:
+        scale = 2
+    else:
+        scale = tl.load(x + n)
+    if n > 3:
+        bias = 1.0
+    else:
+        bias = tl.load(x)
+    at = tl.arange(0, WIDTH)
+    for k in tl.static_range(STEPS):
+        tl.store(y + at + k, tl.load(x + at) * scale + bias)
+
+
+# x:*fp32,y:*i32,B=16
+@triton.jit
+def assembly_of_constants(x, y, B: tl.constexpr):
+    at = tl.arange(0, B)
+    a = tl.inline_asm_elementwise("add.u32 $0, $1, $2;", "=r,r,r", [at, 7], tl.int32, is_pure=True, pack=1)
+    b = tl.inline_asm_elementwise("add.u32 $0, $1, $2;", "=r,r,r", [at, B], tl.int32, is_pure=False, pack=1)
+    lane = tl.inline_asm_elementwise("mov.u32 $0, %laneid;", "=r", [], tl.int32, is_pure=True, pack=1)
+    tl.store(y + at, a + b + lane)
+
+
+# x:*fp16,y:*fp32,ALLOW=False,PRECISION="ieee",M=16
+@triton.jit
+def precisions_of_products(x, y, ALLOW: tl.constexpr, PRECISION: tl.constexpr, M: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * M + tl.arange(0, M)[None, :]
+    a = tl.load(x + at)
+    total = tl.dot(a, a, tl.zeros([M, M], tl.float32), allow_tf32=ALLOW)
+    total += tl.dot(a, a, allow_tf32=True)
+    total += tl.dot(a, a, allow_tf32=False, out_dtype=tl.float32)
+    total += tl.dot(a, a, allow_tf32=M > 32)
+    total += tl.dot(a, a, input_precision=PRECISION)
+    tl.store(y + at, total)

@@ -1,9 +1,16 @@
-/** Each construct of Python that Triton accepts, in a kernel written by hand: imported, it has the same IR. */
+/**
+ * Each construct of Python that Triton accepts, in a kernel written by hand: imported, it has the same IR. The others are
+ * refused at their line, and what the reason says to write instead is imported.
+ */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseTypes } from "../../../src/import/given-types.js";
-import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
+import {
+  importKernel,
+  type ImportedKernel,
+  type ImportTools,
+} from "../../../src/runtime/import-check/imported-kernel.js";
 import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
 import { Worker } from "../../../src/runtime/worker/worker.js";
 import { sampleCases } from "../../support/sampled-tests.js";
@@ -11,9 +18,28 @@ import { requirePython } from "../../support/python.js";
 import { typeErrors } from "../../support/tsc.js";
 
 const deadlineMs = 120_000;
-const file = fileURLToPath(new URL("constructs.py", import.meta.url));
-const written = readFileSync(file, "utf8").matchAll(/^# (.*)\n@triton\.jit\ndef (\w+)/gm);
-const constructs = [...written].map(([, types, name]) => ({ name: name!, types: types! }));
+interface Construct {
+  readonly file: string;
+  readonly name: string;
+  /** What a call passes, from the comment before the kernel. */
+  readonly types: string;
+  /** The reason and its line, from a comment in front of the refused line. */
+  readonly refusal?: { readonly reason: string; readonly line: number };
+}
+
+/** The kernels of a file beside this one. */
+function constructsOf(name: string): readonly Construct[] {
+  const file = fileURLToPath(new URL(name, import.meta.url));
+  const text = readFileSync(file, "utf8");
+  const kernels = text.matchAll(/^# (.*)\n@triton\.jit\ndef (\w+)\([^]*?(?=\n\n\n|$(?![^]))/gm);
+  return [...kernels].map(([body, types = "", kernel = ""]) => {
+    const [before, reason] = body.split(/# refused: (.*)/);
+    const lines = `${text.slice(0, text.indexOf(body))}${before}`.split("\n").length;
+    return { file, name: kernel, types, ...(reason !== undefined && { refusal: { reason, line: lines + 1 } }) };
+  });
+}
+const constructs = constructsOf("constructs.py");
+const refused = constructsOf("refused.py");
 
 let worker: Worker;
 let scratch: Scratch;
@@ -35,7 +61,9 @@ const chosen = sampleCases("constructs of Python that are imported", constructs,
     "src/import/translate-statements.ts",
     "src/import/translate-tails.ts",
     "src/import/helper-types.ts",
+    "src/import/hoist-constants.ts",
     "src/import/live-ranges.ts",
+    "src/import/unroll-loops.ts",
   ],
 });
 
@@ -51,11 +79,14 @@ const PARTIAL: ReadonlySet<string> = new Set([
 
 const texts: Record<string, string> = {};
 
-async function imported({ name, types }: { readonly name: string; readonly types: string }): Promise<ImportedKernel> {
+async function imported(
+  { file, name, types }: Construct,
+  options: Pick<ImportTools, "specialize"> = {},
+): Promise<ImportedKernel> {
   const reply = await worker.request({ type: "import", file, kernels: [name], types: parseTypes(types) }, deadlineMs);
   if (!reply.ok) throw new Error(reply.error.message);
   const [read] = reply.result.kernels;
-  return importKernel(read!, { worker, scratch, language: async () => {}, deadlineMs });
+  return importKernel(read!, { worker, scratch, language: async () => {}, deadlineMs, ...options });
 }
 
 it.each(chosen)("should import $name with the same IR", async (construct) => {
@@ -111,3 +142,17 @@ it("should name the live ranges of a name by what distinguishes them", async () 
   expect(dtypes).toContain("const xFp32 = x.to(tl.float32);");
   expect(dtypes).toContain("const nInt64 = n.to(tl.int64);");
 });
+
+/** Parameters to fix, where that is the remedy. */
+const FIXED: Readonly<Record<string, string>> = { unrolled: "N" };
+
+it.each(refused.filter(({ refusal }) => refusal))(
+  "should refuse $name at its line, and import what the reason says to write",
+  async (construct) => {
+    expect(await imported(construct)).toMatchObject({ status: "not imported", ...construct.refusal });
+    const fixed = FIXED[construct.name];
+    const mended = refused.find(({ name }) => name === `${construct.name}_mended`);
+    const outcome = mended ? await imported(mended) : await imported(construct, { specialize: new Set([fixed!]) });
+    expect(outcome.status).toBe(mended ? "equal" : "equal for the traced flags");
+  },
+);

@@ -8,6 +8,7 @@ import { interpreter } from "../../support/cli.js";
 import { sampledTests } from "../../support/sampled-tests.js";
 import { tritonPythons } from "../../support/python.js";
 import { chunkLinearAttention } from "./chunk-linear-attention.js";
+import { fp8BlockGemm } from "./fp8-block-gemm.js";
 import { fusedMoe } from "./fused-moe.js";
 import { groupQuant } from "./group-quant.js";
 
@@ -44,6 +45,14 @@ const groupCases: readonly TestCase[] = [32, 24].map((GROUP) => ({
   seed: 3,
 }));
 
+const blockCases: readonly TestCase[] = [128, 96].map((GROUP_N) => ({
+  sizes: { M: 21, N: 150, K: 300 },
+  constexprs: { GROUP_N },
+  dtypes: {},
+  config: 0,
+  seed: 3,
+}));
+
 // The interpreter has no fp8; the evaluator's result counts there.
 const moeInterpreted = moeCases.filter(({ dtypes }) => dtypes["Q"] !== "float8e4nv");
 
@@ -51,6 +60,7 @@ describe.each([
   ["fused-moe", fusedMoe, moeCases, { BLOCK_M: 16 }, moeInterpreted],
   ["chunk-linear-attention", chunkLinearAttention, linearCases, { D: 16, V: 32 }, linearCases],
   ["group-quant", groupQuant, groupCases, { BLOCK: 32 }, []],
+  ["fp8-block-gemm", fp8BlockGemm, blockCases, { GROUP_K: 128 }, []],
 ] as const)("%s", { timeout: 300_000 }, (name, kernel, cases, dims, interpreted) => {
   test("has no any in its text", () => {
     const text = readFileSync(new URL(`./${name}.ts`, import.meta.url), "utf8");

@@ -15,6 +15,7 @@ import { layerNorm } from "../../../examples/layer-norm.js";
 import { softmaxRows } from "../../../examples/softmax-rows.js";
 import { softmax } from "../../../examples/softmax.js";
 import { vectorAdd } from "../../../examples/vector-add.js";
+import { fp8BlockGemm } from "../../kernels/ports/fp8-block-gemm.js";
 import { gatedDeltaH } from "../../kernels/ports/gated-delta.js";
 import { groupQuant } from "../../kernels/ports/group-quant.js";
 import { statePassing } from "../../kernels/ports/state-passing.js";
@@ -109,6 +110,7 @@ export const pairs: readonly Pair[] = [
     },
   },
   { ...ofGatedDelta, constants: { K: 256, V: 128 } },
+  { kernel: "fp8_block_gemm", example: fp8BlockGemm, file: "fp8-block-gemm", isPort: true, twin: "fp8_block_gemm" },
   { kernel: "state_passing", example: statePassing, file: "state-passing", isPort: true, twin: "state_passing" },
   { kernel: "vector_add", example: vectorAdd, file: "vector-add", twin: "vector_add" },
   { kernel: "softmax", example: softmax, file: "softmax", twin: "softmax", config: 2, constants: { BLOCK_N: 4096 } },

@@ -44,6 +44,10 @@ const bench: TaskGroup = {
     file: "bench/import-goldens.ts",
     description: "import what the examples emit, and emit it again",
   },
+  "import-sass": {
+    file: "bench/import-sass.ts",
+    description: "instructions of imported kernels and of their originals",
+  },
 };
 
 const fuzz: TaskGroup = {

@@ -1,4 +1,6 @@
-/** `check --invariance`, and what `invariant` of a spec requires of a kernel and of its module. */
+/** `check --invariance`, and what `invariant` of a spec requires of a kernel, of its module and of commands. */
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { cli } from "../support/cli.js";
@@ -12,6 +14,7 @@ const rowSums = (key: readonly string[], invariant: readonly string[] = []) =>
         grid: ({ M }: any) => [M],
         autotune: { key, configs: [{ BLOCK: 64 }, { BLOCK: 128 }] },
         invariant,
+        reference: ({ x }: any) => x.sum(1),
       } as any,
       ({ x, y, N, M, BLOCK }: any) => {
         const row = tl.programId(0);
@@ -66,6 +69,15 @@ test("a requirement that does not hold is an error with a remedy", async () => {
     /not-invariant: invariant names M, but the bits of y depend on it: .*M in the autotuner's key/,
   );
   expect(`${out}${err}`).toContain("leave M out of the autotuner's key");
+});
+
+test.each([
+  ["verify", ["--verify", "--device", "eval", "--runs", "1"]],
+  ["package", ["--package", join(tmpdir(), `tilescript-invariance-${process.pid}`)]],
+])("%s refuses a kernel that is not shown to be as invariant as it declares", async (_, flags) => {
+  const { code, err } = await cli(await rowSums(["M", "N"], ["M"]), ...flags);
+  expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/error not-invariant: invariant names M/) });
+  expect((await cli(await rowSums(["N"], ["M"]), ...flags)).code).toBe(0);
 });
 
 test("a requirement names a size of an output's axis", async () => {

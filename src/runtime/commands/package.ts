@@ -11,7 +11,7 @@ import { options, type JsonOptions } from "../invocation/options.js";
 import { type OperatorForm, packageFiles, type PackagedKernel, additionalOperators } from "../package/files.js";
 import { nameProblem } from "../package/names.js";
 import { exitCodes, UsageError } from "../system/errors.js";
-import { checkNotRefuted } from "../report/proof-text.js";
+import { checkProofs } from "../report/kernel-diagnostics.js";
 import type { PackageReport } from "../report/reports.js";
 import { shellWord } from "../system/run-program.js";
 import { printJson, type Streams } from "../system/streams.js";
@@ -54,7 +54,7 @@ export const packageKernels: KernelCommand<PackageOptions> = {
     refuseSameNames(kernels);
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
-    for (const kernel of compiled) checkNotRefuted(kernel.proof());
+    for (const kernel of compiled) checkProofs(kernel);
     checkNames(compiled, name);
     const forms: readonly OperatorForm[] = tritonOp ? ["triton_op", "custom_op"] : ["custom_op"];
     const packaged = compiled.map((kernel) => packagedKernel(kernel, name, forms, streams));

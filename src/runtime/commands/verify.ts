@@ -8,7 +8,7 @@ import {
 } from "../invocation/options.js";
 import type { Budget } from "../measure/budget.js";
 import { UsageError } from "../system/errors.js";
-import { checkNotRefuted } from "../report/proof-text.js";
+import { checkProofs } from "../report/kernel-diagnostics.js";
 import { jsonProblem } from "../report/json.js";
 import { reproduceCase, type ThoroughOptions, verifyThoroughly } from "../verify/thorough.js";
 import type { KernelCommand } from "../invocation/command.js";
@@ -58,7 +58,7 @@ export const verify: KernelCommand<VerifyOptions> = {
         const testCase = caseFor(kernel, flags.case);
         return (device) => reproduceCase(kernel, device, testCase, { tolerance, deadlineMs });
       }
-      checkNotRefuted(kernel.proof());
+      checkProofs(kernel);
       const selection = selectionFor(kernel, flags);
       return (device, show, onCompiled, remainingRuns) =>
         verifyThoroughly(kernel, device, {

@@ -1,5 +1,11 @@
 /** On what the bits of outputs depend, as lines of a report and as diagnostics. */
-import type { AxisVerdict, CompiledKernel, InvarianceProof, RunsVerdict } from "../../compiled/compiled-kernel.js";
+import type {
+  AxisVerdict,
+  CompiledKernel,
+  InvarianceProof,
+  ProofCache,
+  RunsVerdict,
+} from "../../compiled/compiled-kernel.js";
 import { notInvariant } from "../../diagnostics/catalog/proof-codes.js";
 import { type Diagnostic, errorDiagnostic, formatLocation, type Location } from "../../diagnostics/diagnostic.js";
 
@@ -38,14 +44,12 @@ function describeRuns(verdict: RunsVerdict): string {
 const placeOf = (at: Location | undefined): string => (at ? ` at ${formatLocation(at)}` : "");
 
 /** An error for each output that is not shown to be invariant in a size that the spec declares. */
-export const invarianceDiagnostics = (
-  { at: kernelLocation }: CompiledKernel,
-  proofs: readonly InvarianceProof[],
-): readonly Diagnostic[] =>
-  proofs.flatMap(({ output, sizes }) =>
+export function invarianceDiagnostics(kernel: CompiledKernel, cache?: ProofCache): readonly Diagnostic[] {
+  if (!kernel.declaresInvariance) return [];
+  return kernel.invariance(cache).flatMap(({ output, sizes }) =>
     sizes.flatMap(({ size, verdict, required }) => {
       if (!required || verdict.kind === "invariant") return [];
-      const { cause, at = kernelLocation } = verdict;
+      const { cause, at = kernel.at } = verdict;
       const message =
         verdict.kind === "dependent"
           ? notInvariant.dependent(output, size, verdict.why, cause)
@@ -53,3 +57,4 @@ export const invarianceDiagnostics = (
       return [errorDiagnostic(message, at)];
     }),
   );
+}

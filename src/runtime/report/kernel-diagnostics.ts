@@ -1,6 +1,6 @@
-/** Everything that the build and the proofs report about a kernel. */
+/** Everything that the build and the proofs report about a kernel, and the rejection of kernels with errors of proofs. */
 import type { Certificate, CompiledKernel, ProofCache } from "../../compiled/compiled-kernel.js";
-import type { Diagnostic } from "../../diagnostics/diagnostic.js";
+import { type Diagnostic, TileScriptError } from "../../diagnostics/diagnostic.js";
 import { refusedShapes } from "../cases/refused-shapes.js";
 import { invarianceDiagnostics } from "./invariance-text.js";
 import { proofDiagnostics } from "./proof-text.js";
@@ -14,11 +14,22 @@ export function kernelDiagnostics(
   return [
     ...kernel.warnings,
     ...refusedShapes(kernel),
-    ...(kernel.declaresInvariance ? invarianceDiagnostics(kernel, kernel.invariance(cache)) : []),
+    ...invarianceDiagnostics(kernel, cache),
     ...proofDiagnostics(
       proof,
       suggestRemedies(kernel, proof, cache),
       (fix, location = kernel.at) => location && kernel.fixFor?.(location, fix),
     ),
   ];
+}
+
+/**
+ * Rejects a kernel with refuted obligations, or that is not shown to be invariant in a size that its spec declares.
+ *
+ * @throws TileScriptError with these errors, at the author's lines.
+ */
+export function checkProofs(kernel: CompiledKernel): void {
+  const diagnostics = [...invarianceDiagnostics(kernel), ...proofDiagnostics(kernel.proof())];
+  const errors = diagnostics.filter(({ severity }) => severity === "error");
+  if (errors.length > 0) throw new TileScriptError(errors);
 }

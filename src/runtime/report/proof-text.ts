@@ -14,7 +14,6 @@ import {
   errorDiagnostic,
   type Location,
   type SourceFix,
-  TileScriptError,
   warning,
 } from "../../diagnostics/diagnostic.js";
 import type { Suggestion } from "./suggest-remedies.js";
@@ -63,16 +62,6 @@ function describeOpenLoops(obligations: readonly Obligation[]): string {
     property === "termination" && verdict.kind === "unknown" ? [`line ${at?.line}`] : [],
   );
   return lines.length === 0 ? "" : `; nothing shows that the while loop of ${lines.join(" and ")} ends`;
-}
-
-/**
- * Rejects a kernel with refuted obligations, or with barriers that are not proved.
- *
- * @throws TileScriptError with these obligations, at the author's lines.
- */
-export function checkNotRefuted(proof: Certificate): void {
-  const errors = proofDiagnostics(proof).filter(({ severity }) => severity === "error");
-  if (errors.length > 0) throw new TileScriptError(errors);
 }
 
 /** Properties whose gaps in several lines usually have one cause. */

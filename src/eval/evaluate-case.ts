@@ -80,12 +80,13 @@ export function evaluateUnrounded(
   ir: KernelIR,
   testCase: TestCase,
   inputs: Readonly<Record<string, TensorData>>,
+  limits: Pick<EvaluateOptions, "maxIterations">,
 ): Readonly<Record<string, TensorData>> | undefined {
   if (describeUnsupported(ir, inputs) !== undefined) return undefined;
   const launch = launchOf(ir, testCase);
   checkMemoryLimit(ir, new Bindings(ir, launch), testCase.absent);
   const { absent = [], layouts, seed } = testCase;
-  const run = { ...launch, inputs, absent, layouts, seed };
+  const run = { ...launch, ...limits, inputs, absent, layouts, seed };
   if (evaluateKernel(ir, run).findings.length > 0) return undefined;
   const { outputs, rounded } = evaluateKernel(ir, { ...run, unrounded: true });
   return rounded.length === 0 ? outputs : undefined;

@@ -27,7 +27,7 @@ import { isFloat } from "../numerics/numeric.js";
 import { AccessRecord } from "./access-record.js";
 import { Bindings } from "./bindings.js";
 import { evaluateForms } from "./emitted-form.js";
-import { describeUnsupported } from "./evaluate-case.js";
+import { describeUnsupported, numbersOf } from "./evaluate-case.js";
 import type { Run, RunResult } from "./evaluate-kernel.js";
 import { compareWithReference } from "./compare-reference.js";
 import type { Tolerances } from "./reference-outputs.js";
@@ -129,41 +129,26 @@ export function evaluateOperator(
     order,
     nonFinite,
     until,
+    maxIterations,
     lowered,
     tolerance: override = {},
     accesses,
   }: OperatorOptions = {},
 ): Evaluation {
-  const { signature: face, kernels } = operator;
-  const reason = kernels.map((kernel) => describeUnsupported(kernel, {})).find((reason) => reason !== undefined);
+  const { signature: face } = operator;
+  const reason = unsupportedIn(operator);
   if (reason !== undefined) return { outputs: {}, findings: [], unchecked: [reason] };
-  const bindings = new Bindings(face, launchOf(face, { ...testCase, config: 0 }));
-  checkElements(face, bindings, testCase.absent);
-  const { sizes, scalars, constexprs } = bindings;
-  const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
-  const ranges = rangesOf(face, { ...testCase, config: 0 });
-  const randomInputs = makeInputs(
-    signature,
-    testCase,
-    { sizes: { ...testCase.sizes, ...sizes }, ranges },
-    special ?? testCase.special,
-  );
-  const inputs = { ...randomInputs, ...describedInputs(face, randomInputs, numbers, testCase.seed), ...callerInputs };
-  checkRanges(signature, inputs, ranges, face);
-  const missing = Object.fromEntries((testCase.absent ?? []).map((name) => [name, null]));
-  const referenceInputs: ReferenceInputs = { ...numbers, ...inputs, ...missing };
+  const inputs = { ...operatorInputs(operator, signature, testCase, special), ...callerInputs };
+  checkRanges(signature, inputs, rangesOf(face, { ...testCase, config: 0 }), face);
+  const referenceInputs = withNumbers(face, testCase, inputs);
   const record = accesses && new AccessRecord(accesses);
+  const limits = { order, until, maxIterations };
   try {
-    const result = new OperatorRun(operator, testCase, referenceInputs, {
-      order,
-      nonFinite,
-      until,
-      lowered,
-      record,
-    }).run();
+    const run = { ...limits, nonFinite, lowered, record };
+    const result = new OperatorRun(operator, testCase, referenceInputs, run).run();
     const { outputs, findings, unlistedFindings: more, reached } = result;
     const { unchecked, ...verdict } = compareWithReference(face, result, referenceInputs, tolerance, override, () =>
-      new OperatorRun(operator, testCase, referenceInputs, { order, until, unrounded: true }).run(),
+      new OperatorRun(operator, testCase, referenceInputs, { ...limits, unrounded: true }).run(),
     );
     const omissions = [
       ...(record?.describeOmissions() ?? []),
@@ -179,6 +164,58 @@ export function evaluateOperator(
   }
 }
 
+/** The outputs of a test case with every float in float64. Undefined if a run has findings, or rounds all the same. */
+export function evaluateOperatorUnrounded(
+  operator: OperatorIR,
+  signature: Signature,
+  testCase: TestCase,
+  inputs: Readonly<Record<string, TensorData>>,
+  limits: Pick<OperatorOptions, "maxIterations">,
+): Readonly<Record<string, TensorData>> | undefined {
+  if (unsupportedIn(operator) !== undefined) return undefined;
+  const { signature: face } = operator;
+  checkRanges(signature, inputs, rangesOf(face, { ...testCase, config: 0 }), face);
+  const referenceInputs = withNumbers(face, testCase, inputs);
+  const run = (unrounded: boolean): RunResult =>
+    new OperatorRun(operator, testCase, referenceInputs, { ...limits, unrounded }).run();
+  if (run(false).findings.length > 0) return undefined;
+  const { outputs, rounded } = run(true);
+  return rounded.length === 0 ? outputs : undefined;
+}
+
+/** The inputs of a test case: described by the author, or drawn from the seed. */
+export function operatorInputs(
+  { signature: face }: OperatorIR,
+  signature: Signature,
+  testCase: TestCase,
+  special?: EvaluateOptions["special"],
+): Record<string, TensorData> {
+  const faceCase = { ...testCase, config: 0 };
+  const bindings = new Bindings(face, launchOf(face, faceCase));
+  checkElements(face, bindings, testCase.absent);
+  const sizes = { ...testCase.sizes, ...bindings.sizes };
+  const random = makeInputs(
+    signature,
+    testCase,
+    { sizes, ranges: rangesOf(face, faceCase) },
+    special ?? testCase.special,
+  );
+  return { ...random, ...describedInputs(face, random, numbersOf(face, launchOf(face, faceCase)), testCase.seed) };
+}
+
+/** Inputs with the sizes and numbers of a test case, and null for each absent one. */
+function withNumbers(
+  face: KernelIR,
+  testCase: TestCase,
+  inputs: Readonly<Record<string, TensorData>>,
+): ReferenceInputs {
+  const missing = Object.fromEntries((testCase.absent ?? []).map((name) => [name, null]));
+  return { ...numbersOf(face, launchOf(face, { ...testCase, config: 0 })), ...inputs, ...missing };
+}
+
+const unsupportedIn = ({ kernels }: OperatorIR): string | undefined =>
+  kernels.map((kernel) => describeUnsupported(kernel, {})).find((reason) => reason !== undefined);
+
 class OperatorRun {
   readonly #values = new Map<TorchNode, TensorData>();
   readonly #results = new Map<Launch, Readonly<Record<string, TensorData>>>();
@@ -191,7 +228,7 @@ class OperatorRun {
     readonly operator: OperatorIR,
     readonly testCase: TestCase,
     readonly inputs: ReferenceInputs,
-    readonly options: Pick<OperatorOptions, "order" | "nonFinite" | "until" | "lowered"> &
+    readonly options: Pick<OperatorOptions, "order" | "nonFinite" | "until" | "maxIterations" | "lowered"> &
       Pick<Run, "record" | "unrounded">,
   ) {}
 

@@ -20,7 +20,7 @@ import { tuningInterface } from "./tuning-interface.js";
 import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
 import { namedTiles } from "./named-tiles.js";
-import { withSide } from "./against.js";
+import { kernelSide, withSide } from "./against.js";
 import { proofsOf } from "./proof.js";
 import { certificateWith, loadBehind, obligationsWithPreconditions } from "./remedies.js";
 import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
@@ -99,7 +99,10 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
   };
-  return withSide(compiled, { ir, forward: undefined, loweredOf: () => lowered, certificateOf: () => proofs.proof() });
+  return withSide(
+    compiled,
+    kernelSide(ir, lowered, signature, () => proofs.proof()),
+  );
 }
 
 function evaluator(

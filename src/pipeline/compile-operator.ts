@@ -18,7 +18,13 @@ import { rangesOf, sizesOf } from "../eval/case-launch.js";
 import { assertCorrect } from "../eval/assert-correct.js";
 import { prefixDifference } from "../analysis/prefix-differences.js";
 import { referenceQueries } from "../eval/reference-queries.js";
-import { evaluateOperator, operatorRefusal, operatorWork } from "../eval/evaluate-operator.js";
+import {
+  evaluateOperator,
+  evaluateOperatorUnrounded,
+  operatorInputs,
+  operatorRefusal,
+  operatorWork,
+} from "../eval/evaluate-operator.js";
 import type { KernelIR } from "../ir/nodes.js";
 import type { OperatorIR } from "../ir/operator-ir.js";
 import { printIR } from "../ir/print.js";
@@ -30,8 +36,8 @@ import { operatorRoundingSites } from "../analysis/rounding-profile.js";
 import { byLaunch } from "./by-launch.js";
 import { namedTiles } from "./named-tiles.js";
 import { emitters } from "./emitters.js";
-import { type ComparedSide, withSide } from "./against.js";
-import { mergeCertificates, cachedProof, kernelInvariance, kernelScripts } from "./proof.js";
+import { type ComparableSide, withSide } from "./against.js";
+import { mergeCertificates, cachedProof, kernelInvariance, kernelScripts, SEARCH_LIMITS } from "./proof.js";
 import { outputProofs } from "../prove/equivalence/output-proofs.js";
 import { specializedConfigs, specializedKernels } from "./warp-specialization.js";
 import { throwIfErrors, lower, traceAndCheck } from "./trace-and-check.js";
@@ -60,7 +66,7 @@ export function compileOperator(
   const narrowRoundings = narrowRoundingsOf(face, signature.arithmetic, () => operatorRoundingSites(operator));
   const evaluate = operatorEvaluator(operator, signature, lowered, narrowRoundings);
   const emitted = emitting.emit();
-  const { proofs, ...sides } = operatorProofs(operator, lowered, evaluate);
+  const { proofs, side } = operatorProofs(operator, signature, lowered, evaluate);
   const compiled: Omit<CompiledKernel, "against"> = {
     signature,
     at: face.at,
@@ -92,7 +98,7 @@ export function compileOperator(
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
   };
-  return withSide(compiled, { ir: face, forward: operator.forward, ...sides });
+  return withSide(compiled, side);
 }
 
 function operatorEmitters(
@@ -115,12 +121,14 @@ function operatorEmitters(
 
 function operatorProofs(
   operator: OperatorIR,
+  signature: Signature,
   lowered: ReadonlyMap<KernelIR, KernelIR>,
   evaluate: CompiledKernel["evaluate"],
-): Pick<ComparedSide, "loweredOf" | "certificateOf"> & {
+): {
   readonly proofs: Pick<CompiledKernel, "proof" | "smt" | "computes" | "declaresInvariance" | "invariance">;
+  readonly side: ComparableSide;
 } {
-  const { signature, kernels } = operator;
+  const { signature: face, kernels, forward } = operator;
   const loweredOf = (kernel: KernelIR): KernelIR => lowered.get(kernel) ?? lower(kernel);
   const certificates = new Map<KernelIR, Certificate>();
   const certificateOf = (kernel: KernelIR, cache?: ProofCache): Certificate => {
@@ -136,18 +144,26 @@ function operatorProofs(
     invariance: (cache) =>
       (bits ??= kernels.flatMap((kernel) => kernelInvariance(kernel, loweredOf(kernel), certificateOf(kernel, cache)))),
     computes: (cache) =>
-      outputProofs(signature, operator, {
+      outputProofs(face, operator, {
         checkedOf: (kernel) => preconditions(loweredOf(kernel)),
         certificateOf: (kernel) => certificateOf(kernel, cache),
         overwrites: () => false,
         runner: {
           refusal: (testCase) => operatorRefusal(operator, testCase),
           lanes: (testCase) => operatorWork(operator, testCase).lanes,
-          compare: (testCase) => evaluate(testCase).comparison,
+          compare: (testCase) => evaluate(testCase, SEARCH_LIMITS).comparison,
         },
       }),
   } satisfies Partial<CompiledKernel>;
-  return { proofs, loweredOf, certificateOf };
+  const side: ComparableSide = {
+    ir: face,
+    forward,
+    loweredOf,
+    certificateOf,
+    inputs: (testCase) => operatorInputs(operator, signature, testCase),
+    unrounded: (testCase, inputs) => evaluateOperatorUnrounded(operator, signature, testCase, inputs, SEARCH_LIMITS),
+  };
+  return { proofs, side };
 }
 
 function operatorEvaluator(

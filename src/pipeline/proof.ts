@@ -67,7 +67,7 @@ function relocate(
 }
 
 /** The most iterations of a `tl.whileLoop` in a search for counterexamples, which takes small sizes. */
-const MAX_ITERATIONS = 10_000;
+export const SEARCH_LIMITS = { maxIterations: 10_000 } as const;
 
 function proveKernel(ir: KernelIR, lowered: KernelIR): Certificate {
   const [checked, runner] = [preconditions(lowered), caseRunner(ir, lowered)];
@@ -76,7 +76,7 @@ function proveKernel(ir: KernelIR, lowered: KernelIR): Certificate {
     prove(changed, checked, {
       ...runner,
       lanes: (at) => estimateWork(changed, at).lanes,
-      evaluate: (at) => evaluateCase(changed, signature, at, undefined, { maxIterations: MAX_ITERATIONS }),
+      evaluate: (at) => evaluateCase(changed, signature, at, undefined, SEARCH_LIMITS),
     }),
   );
   return { ...certificate, obligations: [...certificate.obligations, ...barrierObligations(ir, lowered)] };
@@ -98,7 +98,7 @@ function caseRunner(ir: KernelIR, lowered: KernelIR): CaseRunner {
   return {
     refusal: (at) => refusal(lowered, at),
     lanes: (at) => estimateWork(ir, at).lanes,
-    evaluate: (at) => evaluateCase(ir, signature, at, undefined, { lowered, maxIterations: MAX_ITERATIONS }),
+    evaluate: (at) => evaluateCase(ir, signature, at, undefined, { lowered, ...SEARCH_LIMITS }),
   };
 }
 
@@ -116,7 +116,7 @@ function kernelOutputs(
     runner: {
       refusal: (at) => refusal(lowered, at),
       lanes: (at) => estimateWork(ir, at).lanes,
-      compare: (at) => evaluate(at, { maxIterations: MAX_ITERATIONS }).comparison,
+      compare: (at) => evaluate(at, SEARCH_LIMITS).comparison,
     },
   });
 }

@@ -82,29 +82,27 @@ export function operatorComputes(operator: ComparedOperator): readonly ComputedT
   });
   const compared = [...outputs, ...gradients];
   const { launch } = modelOf(signature, [], {});
-  const choices = flagChoices(signature, {}, launch).map((flags) =>
-    withAtoms(() => {
-      const launches = new Launches(operator, flags);
-      return compared.map(({ compare }) => openOf(() => compare(launches)));
-    }),
+  const computed = flagChoices(signature, {}, launch).reduce<readonly Computes[]>(
+    (earlier, flags) =>
+      withAtoms(() => {
+        const launches = new Launches(operator, flags);
+        return compared.map(({ compare }, i) => worse(atAxis(earlier, i), () => openOf(() => compare(launches))));
+      }),
+    compared.map(() => EQUAL),
   );
-  return compared.map(({ tensor, isGradient }, i) => ({
-    tensor,
-    isGradient,
-    computes: firstOpen(choices.map((computed) => () => atAxis(computed, i))),
-  }));
+  return compared.map(({ tensor, isGradient }, i) => ({ tensor, isGradient, computes: atAxis(computed, i) }));
 }
 
+const EQUAL: Computes = { kind: "equal" };
+
 /** What is left of several comparisons, of which those after an unknown one are not made. */
-function firstOpen(comparisons: readonly (() => Computes)[]): Computes {
-  if (comparisons.length === 0) return { kind: "unknown", missing: "no config" };
-  let result: Computes = { kind: "equal" };
-  for (const compare of comparisons) {
-    const open = compare();
-    if (open.kind === "unknown") return open;
-    if (open.kind === "unstable") result = open;
-  }
-  return result;
+const firstOpen = (comparisons: readonly (() => Computes)[]): Computes =>
+  comparisons.length === 0 ? { kind: "unknown", missing: "no config" } : comparisons.reduce(worse, EQUAL);
+
+function worse(earlier: Computes, compare: () => Computes): Computes {
+  if (earlier.kind === "unknown") return earlier;
+  const open = compare();
+  return open.kind === "equal" ? earlier : open;
 }
 
 function openOf(compare: () => Comparison): Computes {

@@ -70,7 +70,7 @@ export function outputProofs(
       return compared.map(({ tensor, isGradient, computes }) => {
         const kernels = kernelsOf(forward, ...(isGradient && backward ? [backward] : []));
         // The evaluator has no derivatives, so that it refutes no gradient.
-        const refute = isGradient ? () => undefined : refuting(ir, tensor, [{ values: {}, index: 0 }], context);
+        const refute = isGradient ? () => undefined : refuting(ir, tensor, configsOf(forward), context);
         const proof = proofOf(tensor, verdictOf(computes, kernels, context, refute));
         return isGradient ? { ...proof, isGradient } : proof;
       });
@@ -78,6 +78,11 @@ export function outputProofs(
   );
   return proofs.map((proof) => ({ ...proof, about }));
 }
+
+/** An operator runs each kernel in its first config, whose constants suggest sizes. */
+const configsOf = (...compositions: readonly Composition[]): readonly IndexedConfig[] => [
+  { values: Object.assign({}, ...kernelsOf(...compositions).map(({ tuning }) => tuning.configs[0]?.values)), index: 0 },
+];
 
 const proofOf = ({ name, value }: TensorParam, verdict: OutputVerdict): OutputProof => ({
   output: name,
@@ -114,10 +119,8 @@ export interface Side {
   readonly forward: Composition | undefined;
 }
 
-export interface AgainstContext extends Omit<OutputContext, "runner" | "overwrites"> {
-  /** Compares the unrounded outputs of both in a test case of the first. */
-  readonly runner: ComparingRunner | undefined;
-}
+/** The runner compares the unrounded outputs of both in a test case of the first. */
+export type AgainstContext = Omit<OutputContext, "overwrites">;
 
 /** The verdicts of outputs against those of another kernel or operator, which takes the same arguments by name. */
 export function outputsAgainst(
@@ -142,7 +145,8 @@ export function outputsAgainst(
           return proofOf(tensor, { kind: "unknown", missing: `the other kernel has no output ${tensor.name}` });
         // Whether a kernel may overflow is asked of itself, against its reference.
         const computed: Computes = computes.kind === "unstable" ? { kind: "equal" } : computes;
-        const refute = runner ? refuting(ir, tensor, indexedConfigs(ir), { runner }) : () => undefined;
+        const configs = own.forward ? configsOf(own.forward) : indexedConfigs(ir);
+        const refute = refuting(ir, tensor, configs, { runner });
         return proofOf(tensor, verdictOf(computed, kernelsOf(forward), context, refute));
       }),
     ),

@@ -3,15 +3,17 @@ import type { Comparison, TestCase } from "../../compiled/compiled-kernel.js";
 import type { KernelIR } from "../../ir/nodes.js";
 import { type IndexedConfig, integersOf, LaunchSearch, testCaseOf } from "../launch-search.js";
 import { symbolicLaunch } from "../model/launch.js";
+import { number, symbol } from "../../symbolic/term.js";
 import { Valuation } from "../valuation.js";
 
-/** Runs test cases of a kernel, and compares its outputs with the reference's. */
+/** Runs test cases of a kernel or an operator, and compares its outputs with the reference's. */
 export interface ComparingRunner {
   /** The reason why a test case cannot be launched, or undefined. */
   refusal(testCase: TestCase): string | undefined;
   /** The number of lanes that a test case computes. */
   lanes(testCase: TestCase): number;
-  compare(testCase: TestCase): Comparison | undefined;
+  /** Compares this output; others may be compared as well. */
+  compare(testCase: TestCase, output: string): Comparison | undefined;
 }
 
 export interface DifferingLaunch {
@@ -20,7 +22,7 @@ export interface DifferingLaunch {
 }
 
 /** `lanes` is of all cases together. */
-const LIMITS = { cases: 6, tried: 200, lanes: 1e6 } as const;
+const LIMITS = { cases: 12, tried: 200, lanes: 1e6 } as const;
 /** Relative and absolute; approximations of functions may differ by less. */
 const LEAST_DIFFERENCE = 1e-2;
 
@@ -37,16 +39,18 @@ export function findDifference(
   let [runs, tried, lanes] = [0, 0, 0];
   for (const config of configs) {
     const launch = symbolicLaunch(ir, config.values);
-    const search = new LaunchSearch(launch, launch.facts);
-    for (const sizes of search.sizes()) {
+    const sizes = [...launch.chosen].flatMap(([name, domain]) => (domain === "size" ? [symbol(name)] : []));
+    const constants = integersOf(config.values).map(([, value]) => number(value));
+    const search = new LaunchSearch(launch, [...launch.facts, ...sizes], [...launch.facts, ...constants]);
+    for (const values of search.sizes()) {
       if (runs >= LIMITS.cases || tried++ >= LIMITS.tried) return undefined;
-      if (!search.mayLaunch(new Valuation(sizes))) continue;
-      const at = testCaseOf(ir, config.index, new Map([...sizes, ...integersOf(config.values)]));
+      if (!search.mayLaunch(new Valuation(values))) continue;
+      const at = testCaseOf(ir, config.index, new Map([...values, ...integersOf(config.values)]));
       const needed = isDegenerate(at) ? undefined : lanesOf(at, runner);
       if (needed === undefined || lanes + needed > LIMITS.lanes) continue;
       lanes += needed;
       runs++;
-      const { finds, worst } = comparisonAt(at, runner) ?? {};
+      const { finds, worst } = comparisonAt(at, output, runner) ?? {};
       if (finds === "mistake" && worst?.output === output && isLarge(worst)) return { at, worst };
     }
   }
@@ -70,9 +74,9 @@ function lanesOf(testCase: TestCase, runner: ComparingRunner): number | undefine
   }
 }
 
-function comparisonAt(testCase: TestCase, runner: ComparingRunner): Comparison | undefined {
+function comparisonAt(testCase: TestCase, output: string, runner: ComparingRunner): Comparison | undefined {
   try {
-    return runner.compare(testCase);
+    return runner.compare(testCase, output);
   } catch {
     // A reference may refuse the sizes.
     return undefined;

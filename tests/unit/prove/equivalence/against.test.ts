@@ -1,6 +1,6 @@
 /** Kernel against kernel: what two kernels with the same arguments compute. */
 import { describe, expect, test } from "vitest";
-import { build, constexpr, kernel, tensor, tl } from "tilescript";
+import { build, constexpr, kernel, op, tensor, tl } from "tilescript";
 import { gemm } from "../../../../examples/gemm.js";
 import { gemmPersistent } from "../../../../examples/gemm-persistent.js";
 import { gemmSplitK } from "../../../../examples/gemm-split-k.js";
@@ -62,6 +62,26 @@ describe("not equal", () => {
     expect(verdict).toMatchObject({ kind: "refuted", at: { config: 0 }, worst: { output: "y" } });
   });
 
+  test("a difference on inputs that the other kernel does not accept refutes nothing", async () => {
+    const labels = (name: string, options: object, body: (label: any, N: any) => any) =>
+      kernel(
+        name,
+        {
+          params: { x: tensor(tl.int32, ["N"], options), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+          grid: ({ N, BLOCK }: any) => [tl.cdiv(N, BLOCK)],
+          config: { BLOCK: 16 },
+        } as any,
+        (({ x, y, N, BLOCK }: any) => {
+          const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+          tl.store(y.at(i), body(tl.load(x.at(i)), N).to(tl.float32));
+        }) as any,
+      );
+    const clamped = labels("clamped", {}, (label, N) => tl.maximum(tl.minimum(label, N.sub(1)), 0));
+    const plain = labels("plain", { range: [0, "N"] }, (label) => label);
+    expect(await verdictOf(clamped, plain)).not.toMatchObject({ kind: "refuted" });
+    expect(await verdictOf(plain, clamped)).not.toMatchObject({ kind: "refuted" });
+  });
+
   test("a missing argument is named", async () => {
     const other = rows("b", (v) => loaded(v).add(tl.load(v["bias"].at(v["cols"]), { other: 0 })), {
       bias: tensor(tl.float32, ["N"]),
@@ -104,5 +124,108 @@ describe("not equal", () => {
       kind: "unknown",
       missing: expect.stringContaining("coverage of y in b"),
     });
+  });
+});
+
+/** y = body(x), for a vector. */
+const elementwise = (name: string, body: (x: any, index: any) => any) =>
+  kernel(
+    name,
+    {
+      params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+      grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 16 },
+    },
+    ({ x, y, BLOCK }) => {
+      const index = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+      tl.store(y.at(index), body(tl.load(x.at(index)), index));
+    },
+  );
+
+/** Two kernels, one after the other; `between` is a second output. */
+const chain = (first: ReturnType<typeof elementwise>, second: ReturnType<typeof elementwise>) =>
+  op(
+    "chain",
+    {
+      params: {
+        x: tensor(tl.float32, ["N"]),
+        y: tensor.out(tl.float32, ["N"]),
+        between: tensor.out(tl.float32, ["N"]),
+      },
+      reference: ({ x }: any) => ({ y: x.mul(6), between: x.mul(2) }),
+    },
+    ({ x }) => {
+      const { y: between } = first.call({ x });
+      return { y: second.call({ x: between }).y, between };
+    },
+  );
+const twice = elementwise("twice", (x) => x.mul(2));
+const thrice = elementwise("thrice", (x) => x.mul(3));
+const right = chain(twice, thrice);
+
+describe("an operator", () => {
+  const verdicts = async (wrong: unknown) => {
+    const [built, expected] = [await build(wrong), await build(right)];
+    return [built.computes(), built.against(expected), expected.against(built)].map((proofs) =>
+      proofs.map(({ verdict }) => verdict),
+    );
+  };
+
+  test("is equal to one that computes the same in other kernels", async () => {
+    const other = chain(
+      elementwise("sum", (x) => x.add(x)),
+      elementwise("difference", (x) => x.mul(4).sub(x)),
+    );
+    for (const each of await verdicts(other)) expect(each).toEqual([{ kind: "proved" }, { kind: "proved" }]);
+  });
+
+  test.each([
+    [
+      "a wrong factor",
+      chain(
+        twice,
+        elementwise("fourfold", (x) => x.mul(4)),
+      ),
+      1,
+    ],
+    [
+      "a wrong element",
+      chain(
+        twice,
+        elementwise("thrice", (x, i) => tl.where(i.eq(20), 0, x.mul(3))),
+      ),
+      21,
+    ],
+  ])("with %s is refuted by a launch, in the output that it changes", async (_, wrong, least) => {
+    for (const [y, between] of await verdicts(wrong)) {
+      expect(y).toMatchObject({ kind: "refuted", worst: { output: "y" } });
+      expect(y).toHaveProperty("at.sizes.N");
+      expect(y?.kind === "refuted" && y.at.sizes["N"]).toBeGreaterThanOrEqual(least);
+      expect(between).toEqual({ kind: "proved" });
+    }
+  });
+
+  test("of which both outputs are wrong is refuted in both by another one", async () => {
+    const wrong = chain(
+      elementwise("twice", (x) => x.mul(20)),
+      elementwise("thrice", (x) => x.mul(3)),
+    );
+    const [, against] = await verdicts(wrong);
+    expect(against).toMatchObject([
+      { kind: "refuted", worst: { output: "y" } },
+      { kind: "refuted", worst: { output: "between" } },
+    ]);
+  });
+
+  test("with a loop that does not end is unknown", async () => {
+    const endless = elementwise("endless", (x) => {
+      const count = tl.mut(tl.full([], 0, tl.int32));
+      tl.whileLoop(
+        () => count.value.lt(1),
+        () => void (count.value = tl.minimum(count.value, 0)),
+      );
+      return x.mul(3).add(count.value.to(tl.float32));
+    });
+    for (const [y] of await verdicts(chain(twice, endless))) expect(y).toMatchObject({ kind: "unknown" });
   });
 });

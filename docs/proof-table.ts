@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import type { ComputesRecord } from "../bench/computes.js";
-import type { InvarianceRecord } from "../bench/invariance.js";
+import type { InvarianceBits, InvarianceRecord } from "../bench/invariance.js";
 import type { ProofTimes } from "../bench/prove.js";
 import type { SmallWorldRecord } from "../bench/small-world.js";
 import type { SmtRecord } from "../bench/smt.js";
@@ -86,19 +86,10 @@ export function invarianceFigures(): string {
   ].join("\n");
 }
 
-interface InvarianceOnGpu {
-  readonly gpu: string;
-  readonly torch: string;
-  readonly triton: string;
-  readonly date: string;
-  readonly counts: readonly number[];
-  readonly rows: readonly { readonly kernel: string; readonly differing: readonly number[] }[];
-}
-
 /** Whose bits were compared on a GPU, from `npm run bench -- invariance --gpu`. */
 export function invarianceOnGpu(): string {
   const file = resolve(import.meta.dirname, "../bench/results/invariance-h200.json");
-  const { gpu, torch, triton, date, counts, rows } = JSON.parse(readFileSync(file, "utf8")) as InvarianceOnGpu;
+  const { gpu, torch, triton, date, counts, rows } = JSON.parse(readFileSync(file, "utf8")) as InvarianceBits;
   const names = rows.map(({ kernel, differing }) =>
     differing.length === 0 ? `\`${kernel}\`` : `\`${kernel}\` (not for M = ${differing.join(", ")})`,
   );

@@ -147,7 +147,7 @@ function operatorProofs(
       outputProofs(face, operator, {
         checkedOf: (kernel) => preconditions(loweredOf(kernel)),
         certificateOf: (kernel) => certificateOf(kernel, cache),
-        overwrites: () => false,
+        overwrites: () => true,
         runner: {
           refusal: (testCase) => operatorRefusal(operator, testCase),
           lanes: (testCase) => operatorWork(operator, testCase).lanes,

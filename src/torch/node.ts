@@ -128,6 +128,44 @@ export function torchOperands(node: TorchNode): readonly TorchArgument[] {
   }
 }
 
+/** The expression with each expression that it consists of changed. */
+export function mapTorchOperands(node: TorchNode, change: (operand: TorchNode) => TorchNode): TorchNode {
+  const changed = (argument: TorchArgument): TorchArgument => mapTorchArgument(argument, change);
+  switch (node.kind) {
+    case "call":
+    case "method": {
+      const keywords = Object.entries(node.keywords).map(([name, value]) => [name, changed(value)] as const);
+      return { ...node, args: node.args.map(changed), keywords: Object.fromEntries(keywords) };
+    }
+    case "arithmetic":
+    case "comparison":
+      return { ...node, args: [changed(node.args[0]), changed(node.args[1])] };
+    case "choice":
+      return {
+        ...node,
+        condition: change(node.condition),
+        then: changed(node.then),
+        otherwise: changed(node.otherwise),
+      };
+    case "otherwise":
+      return { ...node, of: change(node.of), fallback: changed(node.fallback) };
+    case "attribute":
+    case "item":
+      return { ...node, of: change(node.of) };
+    case "launched":
+    case "input":
+    case "dtype":
+      return node;
+    default:
+      return node satisfies never;
+  }
+}
+
+export function mapTorchArgument(argument: TorchArgument, change: (node: TorchNode) => TorchNode): TorchArgument {
+  if (Array.isArray(argument)) return argument.map((each) => mapTorchArgument(each, change));
+  return isTorchNode(argument) ? change(argument) : argument;
+}
+
 type OperandsOf = (node: TorchNode) => readonly TorchArgument[];
 
 /** The roots and all expressions that they depend on, each before its operands. */

@@ -30,7 +30,7 @@ import { ELEMENT_PREFIX, inputElement } from "../model/input-elements.js";
 import { opEvents } from "../model/events.js";
 import type { SymbolicModel } from "../model/model.js";
 import type { Environment } from "../model/symbolic-environment.js";
-import { Entailment } from "./entailment.js";
+import { Entailment, STEPS } from "./entailment.js";
 import { canonical, integerMonomials } from "./integer-form.js";
 import { assignments } from "./instances.js";
 import { KernelValues, type StoredValue } from "./kernel-values.js";
@@ -64,8 +64,6 @@ export interface Difference {
 
 /** Undefined if all elements are equal. `unstable`: they are over the reals. */
 export type Comparison = undefined | { readonly unstable: Instability } | Difference | { readonly missing: string };
-
-export const STEPS = [2_000, 500] as const;
 
 /** The symbols of an element's index. */
 export const elementSymbols = (rank: number): readonly Term[] =>

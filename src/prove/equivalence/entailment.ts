@@ -6,6 +6,9 @@ import { assume, entails } from "../algebra/interpret.js";
 import { canonical, integerMonomials } from "./integer-form.js";
 import { noRule } from "./no-rule.js";
 
+/** The budget of the questions about one output or one kernel. */
+export const STEPS = [2_000, 500] as const;
+
 /** The number of questions about one output. */
 const MAX_QUESTIONS = 2_500;
 

@@ -7,7 +7,6 @@ import {
   isValue,
   operandOf,
   type OpStatement,
-  type TensorParam,
   type Value,
   type Variable,
 } from "../../ir/nodes.js";
@@ -34,8 +33,11 @@ import {
   type Term,
   TRUE,
 } from "../../symbolic/term.js";
+import { Budget } from "../algebra/budget.js";
 import { type Access, mayWrite } from "../model/accesses.js";
 import { type BranchStep, type Event, type LoopStep, opEvents, type OpStep } from "../model/events.js";
+import { readsOldElements } from "../model/earlier-writes.js";
+import { FactScopes } from "../model/fact-scopes.js";
 import { inputElement } from "../model/input-elements.js";
 import type { SymbolicModel } from "../model/model.js";
 import { broadcastLane, broadcastShape, isOne, laneReplacements, type TermTile } from "../model/symbolic.js";
@@ -48,6 +50,7 @@ import {
   reductionRules,
   unaryRules,
 } from "./kernel-rules.js";
+import { STEPS } from "./entailment.js";
 import { canonical, exactQuotient, mentions } from "./integer-form.js";
 import { solveLoop, stateName } from "./loops.js";
 import type { Normalizer } from "./normalizer.js";
@@ -127,6 +130,8 @@ export class KernelValues {
   /** How large the integers of variables of loops are, by the names of their states. */
   readonly #sizes = new Map<string, Term>();
   readonly #repeated: ReadonlySet<Value>;
+  /** For questions about what updated tensors hold. */
+  #scopes: FactScopes | undefined;
 
   constructor(
     readonly model: SymbolicModel,
@@ -536,20 +541,33 @@ export class KernelValues {
     }
   }
 
-  /**
-   * True if an updated tensor still holds what it held before the launch. The program has not written it, and that no
-   * other program writes what this one reads is what `race` shows.
-   */
-  #holdsOldFloats(tensor: TensorParam): boolean {
-    const earlier = [...this.stores.map(({ access }) => access), ...this.#loopAccesses];
-    return tensor.role === "inout" && !members(tensor.dtype).some(isInt) && !mayWrite(earlier, tensor);
+  /** The reason why an element that is loaded may no longer be what it was before the launch. */
+  #whyChanged(load: Access): string | undefined {
+    const { tensor } = load;
+    if (
+      tensor?.kind !== "tensor" ||
+      tensor.role === "out" ||
+      (tensor.role === "inout" && members(tensor.dtype).some(isInt))
+    )
+      return `${tensor?.name ?? "memory"} is read and written`;
+    if (tensor.role === "in") return undefined;
+    const above = this.stores.map(({ access }) => access);
+    const earlier = [...new Set([...above, ...this.#loopAccesses])].filter((access) => mayWrite([access], tensor));
+    const isOld =
+      earlier.length === 0 ||
+      readsOldElements(
+        (this.#scopes ??= new FactScopes(this.model, new Budget(...STEPS))),
+        load,
+        earlier.map((write) => ({ write, isAbove: above.includes(write) })),
+      );
+    return isOld ? undefined : `nothing shows that a program has not yet written what it reads of ${tensor.name}`;
   }
 
   #loaded(statement: OpStatement, access: Access, result: Value): RealTile {
     const { tensor, axes, mask, lane: ownLane } = access;
     const shape = this.model.environment.shape(result.type);
-    if (tensor?.kind !== "tensor" || !(tensor.role === "in" || this.#holdsOldFloats(tensor)))
-      return unknownTile(`${tensor?.name ?? "memory"} is read and written`);
+    const changed = this.#whyChanged(access);
+    if (tensor?.kind !== "tensor" || changed !== undefined) return unknownTile(changed ?? "memory");
     const other = statement.options["other"];
     const otherTile = other === undefined ? undefined : this.tile(other);
     const otherTerms = other === undefined ? undefined : this.#termsOf(other);

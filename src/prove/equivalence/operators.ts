@@ -1,7 +1,7 @@
 /** The outputs of an operator: what its kernels compute, put into one another, against its reference. */
 import type { Precondition } from "../../analysis/preconditions.js";
 import { type KernelIR, type Param, paramsOf, type TensorParam, tensorsOf } from "../../ir/nodes.js";
-import { type Composition, gradientOf, kernelsOf } from "../../ir/operator-ir.js";
+import { type Composition, gradientOf } from "../../ir/operator-ir.js";
 import {
   andTerm,
   atLeast,
@@ -25,6 +25,7 @@ import { ELEMENT_PREFIX } from "../model/input-elements.js";
 import { GIVEN } from "../model/launch.js";
 import { modelOf, type SymbolicModel } from "../model/model.js";
 import { variantsOf } from "../model/variants.js";
+import { writtenWhere } from "../model/written-elements.js";
 import {
   compareCases,
   type Comparison,
@@ -36,12 +37,11 @@ import {
   rangesOf,
   scopeOf,
   sizeFacts,
-  STEPS,
   storedCases,
   storedInstability,
   storesTo,
 } from "./compare.js";
-import { Entailment } from "./entailment.js";
+import { Entailment, STEPS } from "./entailment.js";
 import type { Case, Need } from "./cases.js";
 import type { StoredValue } from "./kernel-values.js";
 import { Normalizer } from "./normalizer.js";
@@ -50,11 +50,15 @@ import { canonical } from "./integer-form.js";
 import { NoRule, noRule } from "./no-rule.js";
 import { atomPolynomial, type Polynomial } from "./polynomial.js";
 import { changeReal, choose, input, power, type Real, zero } from "./real.js";
+import { withoutUpdates } from "./updates.js";
 import { HALF, MINUS_ONE, opposite } from "./rational.js";
 import { casesReal, toReal } from "./to-real.js";
 import { TorchReference } from "./torch-reference.js";
 import type { Instability } from "./stability.js";
 import { isTerm, type SymbolicTensor, tensorOf, type TorchSymbol } from "./torch-tensor.js";
+
+/** As many steps as for the coverage of an output. */
+const UPDATE_STEPS = [20_000, 4_000] as const;
 
 /** The preconditions that a launch of a kernel checks. */
 export type CheckedPreconditions = (ir: KernelIR) => readonly Precondition[];
@@ -67,6 +71,8 @@ export interface ComparedOperator {
   readonly backward?: Composition | undefined;
   /** What the outputs shall be, in the order of the signature. */
   readonly references: readonly (TorchNode | undefined)[];
+  /** Another operator, whose results stand in place of references. */
+  readonly expected?: Composition;
   readonly checkedOf: CheckedPreconditions;
 }
 
@@ -82,13 +88,18 @@ export class Launches {
   /** What kernels compute that may overflow or cancel. */
   readonly #unstable: Instability[] = [];
   readonly #withoutRule = new Map<Launched, NoRule>();
+  /** {@link #updatedWhere} */
+  readonly #updated = new Map<string, Term | undefined>();
   #count = 0;
+  #forward: Composition | undefined;
+  #backward: Composition | undefined;
+  #expected: Composition | undefined;
 
   constructor(
     readonly operator: ComparedOperator,
     readonly flags: readonly Term[],
   ) {
-    const { signature, forward } = operator;
+    const { signature } = operator;
     this.model = modelOf(signature, [], {});
     this.#facts = new FactScopes(this.model, this.#budget, flags).launch().child();
     const scope = scopeOf(signature, this.model);
@@ -98,25 +109,34 @@ export class Launches {
       input: (name) => {
         const output = outputs.find((each) => gradientOf(each.name) === name);
         if (output) return { shape: this.shapeOf(output), at: (index: readonly Term[]) => input(name, index) };
-        const saved = forward.results[name];
+        const isGiven = tensorsOf(signature, "in", "inout").some((each) => each.name === name);
+        const saved = isGiven ? undefined : this.forward.results[name];
         return saved ? this.torch.value(saved) : scope.input(name);
       },
       launched: (node) => this.#launched(node),
     });
   }
 
+  get forward(): Composition {
+    return (this.#forward ??= withoutUpdates(this.operator.forward));
+  }
+
+  get backward(): Composition | undefined {
+    const { backward } = this.operator;
+    return (this.#backward ??= backward && withoutUpdates(backward));
+  }
+
+  get expected(): Composition | undefined {
+    const { expected } = this.operator;
+    return (this.#expected ??= expected && withoutUpdates(expected));
+  }
+
   shapeOf(tensor: TensorParam): readonly Term[] {
     return this.model.launch.tensorDims(tensor);
   }
 
-  /** Compares a result of compositions with a tensor of the reference. */
-  compare(
-    compositions: readonly Composition[],
-    result: TorchNode,
-    referenceOf: (torch: TorchReference) => SymbolicTensor,
-  ): Comparison {
-    const updating = kernelsOf(...compositions).find((kernel) => tensorsOf(kernel, "inout").length > 0);
-    if (updating) return { missing: `${updating.name} updates its arguments` };
+  /** Compares a result of the compositions with a tensor of the reference. */
+  compare(result: TorchNode, referenceOf: (torch: TorchReference) => SymbolicTensor): Comparison {
     for (const found of [this.#witnesses, this.#unstable]) found.length = 0;
     const facts = this.#facts.child();
     const written = this.torch.tensor(result);
@@ -164,6 +184,7 @@ export class Launches {
     const elements = elementSymbols(dims.length);
     const ranges = rangesOf(elements, dims);
     const scopes = new FactScopes(model, budget, flags);
+    const isUpdated = param.role === "inout";
     const written = storesTo(model, param).map((store) => {
       const { normalizer } = normalizerOf(store.stored, model, scopes, budget);
       store.use(normalizer);
@@ -175,14 +196,15 @@ export class Launches {
       const unstable = storedInstability(store.stored, store.iterations, normalizer, {
         isBounded: (exponent, given) => this.#isBounded(exponent, [...active, ...given], binding),
       });
-      const condition = andTerm(conditionOfElement(store.stored, normalizer), ...ranges);
+      const necessary = conditionOfElement(store.stored, normalizer);
+      const condition = isUpdated ? this.#updatedWhere(store.stored, model, necessary) : andTerm(necessary, ...ranges);
       return { cases, needs, condition, unstable };
     });
     requireDisjoint(
       written.map(({ condition }) => condition),
       new Entailment(scopes.launch(), budget),
     );
-    const value = writtenReal(written);
+    const value = writtenReal(written, isUpdated ? input(param.name, elements) : undefined);
     return {
       shape: dims.map((dim) => binding.term(dim)),
       at: (index) => {
@@ -194,6 +216,19 @@ export class Launches {
         return binding.real(value, at);
       },
     };
+  }
+
+  /** The condition on the index of exactly those elements of an updated tensor that a store writes. */
+  #updatedWhere({ access }: StoredValue, model: SymbolicModel, necessary: Term): Term {
+    const { axes, mask, path, tensor } = access;
+    // Each launch of a kernel has its own model, with the same terms.
+    const key = `${model.ir.name} ${[necessary, mask, ...path, ...axes.map(({ index }) => index)].map(({ id }) => id).join()}`;
+    if (!this.#updated.has(key)) {
+      const scopes = new FactScopes(model, new Budget(...UPDATE_STEPS));
+      const elements = elementSymbols(axes.length).map(({ name }) => name);
+      this.#updated.set(key, writtenWhere(scopes, access, elements, necessary));
+    }
+    return this.#updated.get(key) ?? noRule(`nothing shows which elements of ${tensor?.name} a store writes`);
   }
 
   /** True if an exponent is bounded where the inputs are what kernels before compute. */
@@ -234,16 +269,17 @@ interface Written {
   readonly condition: Term;
 }
 
-/** An element that meets the condition of one store alone is written by that store: coverage shows that one does. */
-function writtenReal(written: readonly Written[]): Real {
+/**
+ * An element that meets the condition of one store alone is written by that store. Coverage shows that one writes it;
+ * an updated tensor has its old elements in the other places.
+ */
+function writtenReal(written: readonly Written[], old: Real | undefined): Real {
   const [last] = written.slice(-1);
-  if (!last) return noRule("an output without a store");
-  return written
-    .slice(0, -1)
-    .reduceRight<Real>(
-      (rest, { cases, condition }) => choose(condition, casesReal(cases), rest),
-      casesReal(last.cases),
-    );
+  const rest = old ?? (last ? casesReal(last.cases) : noRule("an output without a store"));
+  return (old ? written : written.slice(0, -1)).reduceRight<Real>(
+    (others, { cases, condition }) => choose(condition, casesReal(cases), others),
+    rest,
+  );
 }
 
 function requireDisjoint(conditions: readonly Term[], entailment: Entailment): void {

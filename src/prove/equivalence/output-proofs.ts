@@ -18,6 +18,8 @@ import { type Computes, kernelComputes, operatorComputes } from "./computes.js";
 import type { CheckedPreconditions } from "./operators.js";
 import { type ComparingRunner, type DifferingLaunch, findDifference } from "./refute.js";
 import { type IndexedConfig, indexedConfigs } from "../launch-search.js";
+import { mayShareUpdates } from "./updates.js";
+import type { TorchNode } from "../../torch/node.js";
 
 export interface OutputContext {
   readonly checkedOf: CheckedPreconditions;
@@ -70,7 +72,8 @@ export function outputProofs(
       return compared.map(({ tensor, isGradient, computes }) => {
         const kernels = kernelsOf(forward, ...(isGradient && backward ? [backward] : []));
         // The evaluator has no derivatives, so that it refutes no gradient.
-        const refute = isGradient ? () => undefined : refuting(ir, tensor, configsOf(forward), context);
+        const isRefutable = !isGradient && !mayShareUpdates(forward);
+        const refute = isRefutable ? refuting(ir, tensor, configsOf(forward), context) : () => undefined;
         const proof = proofOf(tensor, verdictOf(computes, kernels, context, refute));
         return isGradient ? { ...proof, isGradient } : proof;
       });
@@ -129,29 +132,28 @@ export function outputsAgainst(
   { checkedOf, certificateOf, runner }: AgainstContext,
 ): readonly OutputProof[] {
   const names = new Set(ir.params.map(({ name }) => name));
-  const [written, wanted] = [composed({ ir, ...own }, names), composed(other, names)];
-  const forward: Composition = { ...written, steps: [...written.steps, ...wanted.steps] };
-  const operator = {
-    signature: { ...ir, body: { statements: [], yields: [] }, functions: [] },
-    forward,
-    references: tensorsOf(ir, "out", "inout").map(({ name }) => wanted.results[name]),
-    checkedOf,
-  };
-  const context = { certificateOf, overwrites: () => false };
+  const sides = [composed({ ir, ...own }, names), composed(other, names)] as const;
+  const [forward, expected] = sides;
+  const signature = { ...ir, body: { statements: [], yields: [] }, functions: [] };
+  const context = { certificateOf, overwrites: followsUpdates };
+  const configs = own.forward ? configsOf(own.forward) : indexedConfigs(ir);
+  const isRefutable = !sides.some(mayShareUpdates);
   return withTermTable(() =>
     withMonomials(() =>
-      operatorComputes(operator).map(({ tensor, computes }) => {
-        if (!wanted.results[tensor.name])
+      operatorComputes({ signature, forward, expected, references: [], checkedOf }).map(({ tensor, computes }) => {
+        if (!expected.results[tensor.name])
           return proofOf(tensor, { kind: "unknown", missing: `the other kernel has no output ${tensor.name}` });
         // Whether a kernel may overflow is asked of itself, against its reference.
         const computed: Computes = computes.kind === "unstable" ? { kind: "equal" } : computes;
-        const configs = own.forward ? configsOf(own.forward) : indexedConfigs(ir);
-        const refute = refuting(ir, tensor, configs, { runner });
-        return proofOf(tensor, verdictOf(computed, kernelsOf(forward), context, refute));
+        const refute = isRefutable ? refuting(ir, tensor, configs, { runner }) : () => undefined;
+        return proofOf(tensor, verdictOf(computed, kernelsOf(...sides), context, refute));
       }),
     ),
   );
 }
+
+/** What a kernel of a composition leaves as it was in a tensor that it updates is part of the terms. */
+const followsUpdates = (): boolean => true;
 
 /** The outputs of a kernel or an operator, as expressions of arguments with these names. */
 function composed({ ir, forward }: Side, names: ReadonlySet<string>): Composition {
@@ -161,10 +163,17 @@ function composed({ ir, forward }: Side, names: ReadonlySet<string>): Compositio
     if (param.kind === "tensor") return param.role !== "out";
     return param.kind === "scalar" || (param.kind === "constexpr" && param.from === "argument");
   };
-  const args = ir.params.filter(isPassed).map(({ name }) => [name, { kind: "input", name }] as const);
+  const args = ir.params.filter(isPassed).map((param) => [param.name, passed(param)] as const);
   const launch: KernelLaunch = { kind: "launch", kernel: ir, args: Object.fromEntries(args), sizes: {}, at: ir.at };
   const results = tensorsOf(ir, "out", "inout").map(({ name }) => [name, { kind: "launched", launch, output: name }]);
   return { steps: [launch], results: Object.fromEntries(results) };
+}
+
+/** Each side updates a copy of the caller's tensor. */
+function passed({ name, ...param }: KernelIR["params"][number]): TorchNode {
+  const given = { kind: "input", name } as const;
+  const isUpdated = param.kind === "tensor" && param.role === "inout";
+  return isUpdated ? { kind: "method", name: "clone", args: [given], keywords: {} } : given;
 }
 
 /** What a certificate leaves open of the properties that equality rests on. */

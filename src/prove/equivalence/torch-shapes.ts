@@ -4,7 +4,7 @@ import { below, difference, equal, number, product, quotient, sum, type Term, at
 import { broadcastLane, isOne } from "../model/symbolic.js";
 import { canonical, exactQuotient } from "./integer-form.js";
 import { noRule } from "./no-rule.js";
-import { choose, integer, one, type Real, zero } from "./real.js";
+import { choose, integer, one, type Real, zero, undefinedReal } from "./real.js";
 import {
   axisOf,
   isListOf,
@@ -25,6 +25,8 @@ function dimsOf(x: TorchSymbol): readonly TorchSymbol[] {
   const [first] = x;
   return x.length === 1 && isListOf(first) ? first : x;
 }
+
+const UNSET: SymbolicTensor = { shape: [], at: () => undefinedReal("an element that nothing writes") };
 
 const filled =
   (value: (args: TorchArguments) => SymbolicTensor): TorchRule =>
@@ -226,6 +228,7 @@ export const shapeRules: Readonly<Record<string, TorchRule>> = {
   gather,
   take_along_dim: ({ input, indices, dim }) => gather({ input, dim, index: indices }),
   arange,
+  empty: filled(() => UNSET),
   full: filled(({ fill_value: value }) => tensorOf(value)),
   ones: filled(() => tensorOf(1)),
   zeros: filled(() => tensorOf(0)),

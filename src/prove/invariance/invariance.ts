@@ -15,7 +15,8 @@ import { type KernelIR, paramsOf, type SizeParam, type TensorParam, tensorsOf } 
 import { withTermTable } from "../../symbolic/term.js";
 import { Budget } from "../algebra/budget.js";
 import { withMonomials } from "../algebra/monomial.js";
-import { sizeFacts, STEPS } from "../equivalence/compare.js";
+import { sizeFacts } from "../equivalence/compare.js";
+import { STEPS } from "../equivalence/entailment.js";
 import { NoRule } from "../equivalence/no-rule.js";
 import type { CheckedPreconditions } from "../equivalence/operators.js";
 import { withAtoms } from "../equivalence/polynomial.js";

@@ -3,25 +3,12 @@ import type { Remedy } from "../../compiled/compiled-kernel.js";
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import { isValue, type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
-import {
-  andTerm,
-  conditionsOf,
-  equal,
-  not,
-  number,
-  orTerm,
-  substitute,
-  symbol,
-  type Term,
-  TRUE,
-} from "../../symbolic/term.js";
-import { zip } from "../algebra/zip.js";
-import { assume, entails } from "../algebra/interpret.js";
-import { invert } from "../model/inverse.js";
+import { andTerm, equal, not, number, orTerm, symbol, type Term, TRUE } from "../../symbolic/term.js";
+import { assume } from "../algebra/interpret.js";
 import { GIVEN } from "../model/launch.js";
-import type { FactSet } from "../algebra/facts.js";
 import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
 import { assumeRows } from "../model/partitions.js";
+import { conditionsToWrite, proveAndAssume } from "../model/written-elements.js";
 import type { Access } from "../model/accesses.js";
 import { describeUnknowns } from "./describe.js";
 
@@ -67,7 +54,7 @@ export function proveCoverage(context: ProofContext, tensor: TensorParam): Proof
   const unproved: Term[] = [];
   const modeledStores = stores.filter(({ mayBeSkipped, missing }) => !mayBeSkipped && missing === undefined);
   for (const store of modeledStores) {
-    const conditions = conditionsToWrite(context, store, elements);
+    const conditions = conditionsToWrite(contexts, store, elements);
     assumeRows(facts, model, conditions);
     const remaining = andTerm(...conditions.filter((condition) => !proveAndAssume(facts, condition)));
     if (remaining === TRUE || facts.impossible) return undefined;
@@ -89,34 +76,6 @@ export function proveCoverage(context: ProofContext, tensor: TensorParam): Proof
   };
   const remedies: readonly Remedy[] = [{ kind: "declare", param: tensor.name, option: { zeroed: true } }];
   return { refutation, missing: missingCoverage(context, tensor, stores, unproved), remedies };
-}
-
-/** Proves a condition and adds it to the facts, so that it helps to prove the following conditions. */
-function proveAndAssume(facts: FactSet, condition: Term): boolean {
-  if (!entails(facts, condition)) return false;
-  assume(facts, condition);
-  return true;
-}
-
-/** The conditions under which the program, iteration and lane that the inverse suggests write the element. */
-function conditionsToWrite(
-  { model, factScopes: contexts }: ProofContext,
-  store: Access,
-  elements: readonly string[],
-): readonly Term[] {
-  const { axes, mask, path, scope, lanes } = store;
-  const variables = [...scope, ...lanes];
-  const equations = zip(axes, elements).map(([{ index }, element]) => ({ index, target: symbol(element) }));
-  const inverse = invert(model, contexts.active(store), variables, equations);
-  const firstOf = (name: string): Term => model.environment.ranges.get(name)?.from ?? number(0);
-  const values = new Map(variables.map((name) => [name, inverse.get(name) ?? firstOf(name)]));
-  const conditions = [
-    ...contexts.rangesOf(variables),
-    ...path,
-    mask,
-    ...equations.map(({ index, target }) => equal(index, target)),
-  ];
-  return conditions.map((condition) => substitute(condition, values)).flatMap(conditionsOf);
 }
 
 /** The locations at which the evaluator may report an unwritten element. */

@@ -4,33 +4,18 @@
  */
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { OpStatement } from "../../ir/nodes.js";
-import {
-  andTerm,
-  atLeast,
-  difference,
-  equal,
-  FALSE,
-  number,
-  substitute,
-  sum,
-  symbol,
-  type Term,
-  TRUE,
-} from "../../symbolic/term.js";
+import { andTerm, atLeast, equal, FALSE, number, sum, symbol, type Term, TRUE } from "../../symbolic/term.js";
 import { zip } from "../algebra/zip.js";
-import type { FactSet } from "../algebra/facts.js";
-import { entails, polynomialOf } from "../algebra/interpret.js";
-import { provesNonNegative } from "../algebra/non-negativity.js";
-import { ONE, opposite, subtract } from "../algebra/polynomial.js";
+import { entails } from "../algebra/interpret.js";
 import type { RefutationQuery } from "../counterexample.js";
 import type { Access } from "../model/accesses.js";
 import { type EpochPair, epochPairs, isBarrier } from "../model/epochs.js";
 import type { SymbolicModel } from "../model/model.js";
+import { areApart, pairFacts, primed, sameElementFacts, variablesOf } from "../model/same-element.js";
 import { firstUnprovedBound } from "./bounds.js";
 import { describeAccess, inLineOf, missingBounds } from "./describe.js";
 import type { ObligationGenerator, ProofContext, ProofGap } from "./obligations.js";
 import { inverseOf, provesRoundTrip } from "./races.js";
-import { pairFacts, primed, sameElementFacts, variablesOf } from "./same-element.js";
 
 const FINDING_CODES: readonly FindingCode[] = ["unordered-lanes"];
 
@@ -122,19 +107,11 @@ function provesByTwoPoints({ factScopes }: ProofContext, pair: EpochPair): boole
   const laterTerm = ({ name }: Term): Term => second.get(name) ?? symbol(name);
   const next = loop && sum(loop.iteration, number(1));
   const order = loop && next ? [(isNext ? equal : atLeast)(laterTerm(loop.iteration), next)] : [];
-  if (areApart(pairFacts(factScopes, earlier, later, second, order), pair, second)) return true;
+  if (areApart(pairFacts(factScopes, earlier, later, second, order), earlier, later, second)) return true;
   if (!haveOneShape(pair)) return entails(sameElementFacts(factScopes, earlier, later, second, order), FALSE);
   const lanes = zip(earlier.lane, later.lane).filter(([lane]) => lane.kind === "symbol");
   const isSameLane = andTerm(...lanes.map(([lane, other]) => equal(lane, laterTerm(other))));
   return entails(sameElementFacts(factScopes, earlier, later, second, order), isSameLane);
-}
-
-/** Proves that one index is less than the other on some axis. */
-function areApart(facts: FactSet, { earlier, later }: EpochPair, second: ReadonlyMap<string, Term>): boolean {
-  return zip(earlier.axes, later.axes).some(([{ index }, other]) => {
-    const distance = polynomialOf(facts, difference(substitute(other.index, second), index));
-    return [distance, opposite(distance)].some((p) => provesNonNegative(facts, subtract(p, ONE), "products"));
-  });
 }
 
 /** The programs and iterations that are the same for both accesses. */

@@ -29,7 +29,7 @@ import { zip } from "../algebra/zip.js";
 import { isSatisfiable } from "../counterexample.js";
 import type { Access } from "../model/accesses.js";
 import { FactScopes } from "../model/fact-scopes.js";
-import { primed, sameElementFacts, variablesOf } from "./same-element.js";
+import { primed, sameElementFacts, variablesOf } from "../model/same-element.js";
 import { iterationName, modelOf, type SymbolicModel } from "../model/model.js";
 import { variantsOf } from "../model/variants.js";
 

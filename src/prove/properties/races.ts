@@ -13,7 +13,7 @@ import { assumeRows, isRow, provesSame } from "../model/partitions.js";
 import type { Access } from "../model/accesses.js";
 import type { RefutationQuery } from "../counterexample.js";
 import { describeAccess, describeUnknowns, inLineOf, missingBounds } from "./describe.js";
-import { primed, sameElementFacts, variablesOf } from "./same-element.js";
+import { primed, sameElementFacts, variablesOf } from "../model/same-element.js";
 
 const FINDING_CODES: readonly FindingCode[] = ["race", "lane-conflict"];
 

@@ -229,3 +229,119 @@ describe("an operator", () => {
     for (const [y] of await verdicts(chain(twice, endless))) expect(y).toMatchObject({ kind: "unknown" });
   });
 });
+
+/** A kernel of a vector y, which it updates unless another role is declared. */
+const updating = (name: string, body: (parts: Values) => unknown, declared: any = tensor.inout(tl.float32, ["N"])) =>
+  kernel(
+    name,
+    {
+      params: { x: tensor(tl.float32, ["N"]), y: declared, BLOCK: constexpr() },
+      grid: ({ N, BLOCK }: any) => [tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 16 },
+    } as any,
+    ((values: Values) => {
+      const i = tl.programId(0).mul(values["BLOCK"]).add(tl.arange(0, values["BLOCK"]));
+      body({ ...values, i, old: (index: any) => tl.load(values["y"].at(index)), given: tl.load(values["x"].at(i)) });
+    }) as any,
+  );
+const adds = updating("adds", ({ y, i, old, given }) => tl.store(y.at(i), old(i).add(given)));
+const half = (N: any) => N.floorDiv(2);
+
+describe("an argument that both update", () => {
+  test.each<[string, unknown, unknown]>([
+    ["in another order", adds, updating("other", ({ y, i, old, given }) => tl.store(y.at(i), given.add(old(i))))],
+    [
+      "in a part, or the rest unchanged",
+      updating("part", ({ y, i, N, old, given }) => tl.store(y.at(i), old(i).add(given), { mask: i.lt(half(N)) })),
+      updating("rest", ({ y, i, N, old, given }) =>
+        tl.store(y.at(i), tl.where(i.lt(half(N)), old(i).add(given), old(i))),
+      ),
+    ],
+    [
+      "in two parts, or in one",
+      adds,
+      updating("two", ({ y, i, N, old, given }) => {
+        const sum = old(i).add(given);
+        tl.store(y.at(i), sum, { mask: i.lt(half(N)) });
+        tl.store(y.at(i), sum, { mask: i.ge(half(N)) });
+      }),
+    ],
+    [
+      "or that one of them only returns",
+      updating("fills", ({ y, i, given }) => tl.store(y.at(i), given)),
+      updating("gives", ({ y, i, given }) => tl.store(y.at(i), given), tensor.out(tl.float32, ["N"])),
+    ],
+  ])("%s is equal", async (_, x, y) => {
+    expect(await verdictOf(x, y)).toEqual({ kind: "proved" });
+    expect(await verdictOf(y, x)).toEqual({ kind: "proved" });
+  });
+
+  test.each<[string, unknown]>([
+    ["with another sign", updating("wrong", ({ y, i, old, given }) => tl.store(y.at(i), old(i).sub(given)))],
+    ["whatever was in it", updating("wrong", ({ y, i, given }) => tl.store(y.at(i), given))],
+    ["twice", updating("wrong", ({ y, i, old, given }) => tl.store(y.at(i), old(i).add(given).add(given)))],
+    [
+      "not everywhere",
+      updating("wrong", ({ y, i, N, old, given }) => tl.store(y.at(i), old(i).add(given), { mask: i.lt(N.sub(1)) })),
+    ],
+    [
+      "in each second element",
+      updating("wrong", ({ x, y, i, old }) => {
+        const even = i.mul(2);
+        tl.store(y.at(even), old(even).add(tl.load(x.at(even))));
+      }),
+    ],
+    [
+      "in one program",
+      updating("wrong", ({ y, i, old, given }) => {
+        tl.when(tl.programId(0).lt(1), () => tl.store(y.at(i), old(i).add(given)));
+      }),
+    ],
+    [
+      "by what its neighbor was",
+      updating("wrong", ({ y, i, old, given }) => tl.store(y.at(i), old(i.add(1)).add(given))),
+    ],
+  ])("%s is refuted", async (_, wrong) => {
+    expect(await verdictOf(adds, wrong)).toMatchObject({ kind: "refuted", worst: { output: "y" } });
+    expect(await verdictOf(wrong, adds)).toMatchObject({ kind: "refuted", worst: { output: "y" } });
+  });
+
+  test.each<[string, unknown, string]>([
+    [
+      "after it has been written",
+      updating("late", ({ y, i, old, given }) => {
+        tl.store(y.at(i), old(i));
+        tl.store(y.at(i), old(i).add(given));
+      }),
+      "nothing shows that a program has not yet written what it reads of y",
+    ],
+    ["by an atomic", updating("atomic", ({ y, i, given }) => tl.atomicAdd(y.at(i), given)), "an atomic update"],
+    [
+      "by two stores of one element",
+      updating("again", ({ y, i, old, given }) => {
+        const sum = old(i).add(given);
+        tl.store(y.at(i), sum.mul(0));
+        tl.store(y.at(i), sum);
+      }),
+      "several stores that may write one element",
+    ],
+    [
+      "in an iteration that no index names",
+      updating("second", ({ y, i, old, given }) => {
+        const sum = old(i).add(given);
+        for (const turn of tl.range(0, 2)) tl.when(turn.eq(1), () => tl.store(y.at(i), sum));
+      }),
+      "nothing shows which elements of y a store writes",
+    ],
+    [
+      "in an order that programs choose",
+      updating("races", ({ y, i, N, old, given }) => {
+        const next = tl.load(y.at(i.add(1)), { mask: i.add(1).lt(N), other: 0 });
+        tl.store(y.at(i), old(i).add(given).add(next.sub(next)));
+      }),
+      "race of the load from y in races is not proved",
+    ],
+  ])("%s is unknown", async (_, other, missing) => {
+    expect(await verdictOf(adds, other)).toEqual({ kind: "unknown", missing });
+  });
+});

@@ -325,34 +325,196 @@ describe("a tensor that is updated", () => {
       },
       (x) => x.mul(2),
     );
-    expect(computes(late)).toEqual([{ kind: "unknown", missing: "x is read and written" }]);
+    expect(computes(late)).toEqual([{ kind: "unknown", missing: WRITTEN_BEFORE }]);
   });
-  test("in an operator is not followed", () => {
-    const add = kernel(
-      "add_one",
+  test("may be written in a loop that has not read it yet", () => {
+    const doubled = updatedRows(({ x, row, cols }) => tl.store(x.at(row, cols), tl.load(x.at(row, cols)).mul(2)));
+    expect(computes(doubled)).toEqual([{ kind: "equal" }]);
+  });
+  test("may not be read after an earlier iteration has written it", () => {
+    const carried = updatedRows(({ x, row, cols, BLOCK }) => {
+      const before = tl.load(x.at(row, tl.maximum(cols.sub(BLOCK), 0)));
+      tl.debugBarrier();
+      tl.store(x.at(row, cols), before.mul(2));
+      tl.debugBarrier();
+    });
+    expect(computes(carried)).toEqual([{ kind: "unknown", missing: WRITTEN_BEFORE }]);
+  });
+  test("may not be read after an inner loop has written it", () => {
+    const again = updatedRows(({ x, row, cols }) => {
+      const old = tl.load(x.at(row, cols));
+      for (const _ of tl.range(0, 2)) tl.store(x.at(row, cols), old.mul(2));
+      tl.store(x.at(row, cols), tl.load(x.at(row, cols)));
+    });
+    expect(computes(again)).toEqual([{ kind: "unknown", missing: WRITTEN_BEFORE }]);
+  });
+});
+
+const WRITTEN_BEFORE = "nothing shows that a program has not yet written what it reads of x";
+
+/** A kernel that changes the columns of a row in place, a block at a time, to x * 2. */
+const updatedRows = (body: (parts: any) => void) =>
+  kernel(
+    "updated_rows",
+    {
+      params: { x: tensor.inout(tl.float32, ["M", "N"]), BLOCK: constexpr() },
+      grid: ({ M }) => [M],
+      config: { BLOCK: 64 },
+      reference: ({ x }: any) => x.mul(2),
+    },
+    ({ x, N, BLOCK }: any) => {
+      for (const start of tl.range(0, N, BLOCK))
+        body({ x, BLOCK, row: tl.inBounds(tl.programId(0)), cols: start.add(tl.arange(0, BLOCK)) });
+    },
+  );
+
+describe("a tensor that kernels of an operator update", () => {
+  const step = (name: string, body: (y: any, x: any) => any, mask?: (i: any, N: any) => any) =>
+    kernel(
+      name,
       {
-        params: { x: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr() },
+        params: { x: tensor(tl.float32, ["N"]), y: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr() },
         grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
         config: { BLOCK: 64 },
       },
-      ({ x, BLOCK }: any) => {
+      ({ x, y, N, BLOCK }: any) => {
         const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
-        tl.store(x.at(i), tl.load(x.at(i)).add(1));
+        tl.store(y.at(i), body(tl.load(y.at(i)), tl.load(x.at(i))), mask ? { mask: mask(i, N) } : {});
       },
     );
-    const zeros = op(
-      "zeros_of_ones",
+  const add = step("add", (y, x) => y.add(x));
+  const double = step("double", (y) => y.mul(2));
+  const set = step("set", (_, x) => x.mul(1));
+  const addHalf = step(
+    "add_half",
+    (y, x) => y.add(x),
+    (i, N) => i.lt(N.floorDiv(2)),
+  );
+  type Chained = (x: any, torch: any, N: any) => any;
+  const chain = (reference: Chained, forward: Chained) =>
+    op(
+      "chain",
       {
         params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]) },
-        reference: ({ x }: any, torch: any) => torch.zeros_like(x),
+        reference: ({ x, N }: any, torch: any) => reference(x, torch, N),
       },
-      ({ x }: any, torch: any) => {
+      ({ x, N }: any, torch: any) => ({ y: forward(x, torch, N) }),
+    );
+  /** 2 * (0 + x) + x, or with other steps. */
+  const steps = (factor: number, ...kernels: readonly ReturnType<typeof step>[]) =>
+    chain(
+      (x) => x.mul(factor),
+      (x, torch) => {
         const y = torch.zeros_like(x);
-        add.call({ x: y });
-        return { y };
+        for (const each of kernels) each.call({ x, y });
+        return y;
       },
     );
-    expect(computes(zeros)).toEqual([{ kind: "unknown", missing: "add_one updates its arguments" }]);
+
+  test.each([
+    ["one after the other", steps(3, add, double, add)],
+    ["whatever was in it before", steps(1, add, double, set)],
+    [
+      "after it had no elements",
+      chain(
+        (x) => x.mul(2),
+        (x, torch, N) => {
+          const y = torch.empty([N], { dtype: tl.float32 });
+          set.call({ x, y });
+          add.call({ x, y });
+          return y;
+        },
+      ),
+    ],
+    [
+      "in a part of its elements",
+      chain(
+        (x, torch, N) => torch.where(torch.arange(0, N).lt(N.floorDiv(2)), x, 0),
+        (x, torch) => {
+          const y = torch.zeros_like(x);
+          addHalf.call({ x, y });
+          return y;
+        },
+      ),
+    ],
+    [
+      "is copied where PyTorch copies it",
+      chain(
+        (x) => x.mul(3),
+        (x, torch) => {
+          const y = torch.zeros_like(x);
+          add.call({ x, y });
+          const before = y.clone();
+          add.call({ x: before, y });
+          return y.add(before);
+        },
+      ),
+    ],
+  ])("is what they leave in it, %s", (_, right) => {
+    expect(computes(right)).toEqual([{ kind: "equal" }]);
+  });
+
+  test.each([
+    ["a wrong order", steps(3, add, add, double), "nothing shows that 4·x[i0] equals 3·x[i0]"],
+    ["a step that is left out", steps(3, add, double), "nothing shows that 2·x[i0] equals 3·x[i0]"],
+    [
+      "elements that nothing sets",
+      chain(
+        (x) => x.mul(1),
+        (x, torch, N) => {
+          const y = torch.empty([N], { dtype: tl.float32 });
+          add.call({ x, y });
+          return y;
+        },
+      ),
+      "nothing shows that undefined equals x[i0]",
+    ],
+    [
+      "a view of what is updated later",
+      chain(
+        (x) => x.mul(1),
+        (x, torch) => {
+          const y = torch.zeros_like(x);
+          add.call({ x, y });
+          const view = y.view([-1]);
+          add.call({ x, y });
+          return view.mul(1);
+        },
+      ),
+      "a tensor that may share memory with one that is updated later",
+    ],
+    [
+      "an update through a view",
+      chain(
+        (x) => x.mul(0),
+        (x, torch) => {
+          const y = torch.zeros_like(x);
+          add.call({ x, y: y.view([-1]) });
+          return y;
+        },
+      ),
+      "add updates y, which may share memory with another tensor",
+    ],
+    [
+      "a tensor that is read and updated in one launch",
+      chain(
+        (x) => x.mul(2),
+        (x, torch) => {
+          const y = torch.zeros_like(x);
+          add.call({ x, y });
+          add.call({ x: y, y });
+          return y;
+        },
+      ),
+      "add updates y, which may share memory with another tensor",
+    ],
+    [
+      "more launches than are followed",
+      steps(17, ...Array.from({ length: 17 }, () => add)),
+      "17 launches, of kernels that update tensors, are too many",
+    ],
+  ])("is not shown with %s", (_, wrong, missing) => {
+    expect(computes(wrong)).toEqual([{ kind: "unknown", missing }]);
   });
 });
 

@@ -8,11 +8,11 @@ import { withMonomials } from "../../../../src/prove/algebra/monomial.js";
 import {
   compareCases,
   normalizerOf,
-  STEPS,
   storedCases,
   storedReal,
   storesTo,
 } from "../../../../src/prove/equivalence/compare.js";
+import { STEPS } from "../../../../src/prove/equivalence/entailment.js";
 import { NoRule } from "../../../../src/prove/equivalence/no-rule.js";
 import { withAtoms } from "../../../../src/prove/equivalence/polynomial.js";
 import type { Real } from "../../../../src/prove/equivalence/real.js";

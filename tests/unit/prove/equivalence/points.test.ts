@@ -9,7 +9,8 @@ import { tensorsOf, type KernelIR, type TensorParam } from "../../../../src/ir/n
 import { Budget } from "../../../../src/prove/algebra/budget.js";
 import { withMonomials } from "../../../../src/prove/algebra/monomial.js";
 import type { Case } from "../../../../src/prove/equivalence/cases.js";
-import { normalizerOf, scopeOf, STEPS, storedCases, storesTo } from "../../../../src/prove/equivalence/compare.js";
+import { normalizerOf, scopeOf, storedCases, storesTo } from "../../../../src/prove/equivalence/compare.js";
+import { STEPS } from "../../../../src/prove/equivalence/entailment.js";
 import { NoRule } from "../../../../src/prove/equivalence/no-rule.js";
 import { withAtoms } from "../../../../src/prove/equivalence/polynomial.js";
 import { casesReal } from "../../../../src/prove/equivalence/to-real.js";

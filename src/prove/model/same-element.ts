@@ -1,13 +1,14 @@
 /** Two accesses of one element, as facts about the variables of both. */
-import { equal, substitute, symbol, type Term } from "../../symbolic/term.js";
+import { difference, equal, substitute, symbol, type Term } from "../../symbolic/term.js";
 import { isZero } from "../algebra/conditions.js";
 import { assume, polynomialOf } from "../algebra/interpret.js";
 import { provesDigits, radixesOf } from "../algebra/digits.js";
-import { isEqual, type Polynomial, subtract } from "../algebra/polynomial.js";
+import { provesNonNegative } from "../algebra/non-negativity.js";
+import { isEqual, ONE, opposite, type Polynomial, subtract } from "../algebra/polynomial.js";
 import type { FactSet } from "../algebra/facts.js";
 import { zip } from "../algebra/zip.js";
-import type { Access } from "../model/accesses.js";
-import type { FactScopes } from "../model/fact-scopes.js";
+import type { Access } from "./accesses.js";
+import type { FactScopes } from "./fact-scopes.js";
 
 /** The programs, iterations and lanes of an access. */
 export const variablesOf = ({ scope, lanes }: Access): readonly string[] => [...scope, ...lanes];
@@ -42,6 +43,14 @@ export function sameElementFacts(...pair: Parameters<typeof pairFacts>): FactSet
     assumeEqualDigits(facts, polynomialOf(facts, index), polynomialOf(facts, partnerIndex));
   }
   return facts;
+}
+
+/** Proves that one index is less than the other on some axis. */
+export function areApart(facts: FactSet, access: Access, partner: Access, second: ReadonlyMap<string, Term>): boolean {
+  return zip(access.axes, partner.axes).some(([{ index }, other]) => {
+    const distance = polynomialOf(facts, difference(substitute(other.index, second), index));
+    return [distance, opposite(distance)].some((p) => provesNonNegative(facts, subtract(p, ONE), "products"));
+  });
 }
 
 /** Equal numbers have equal digits: `R * high + low` with `0 <= low < R` determines both. */

@@ -5,7 +5,7 @@ import { sampledTests } from "../support/sampled-tests.js";
 import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
 import { reproduceCase, verifyThoroughly } from "../../src/runtime/verify/thorough.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
-import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
+import type { CompiledKernel, TestCase } from "../../src/compiled/compiled-kernel.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { cli, expectUsageError } from "../support/cli.js";
 import { requirePython } from "../support/python.js";
@@ -99,6 +99,30 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
       new Set(["contiguous", "sliced", "offset", "expanded"]),
     );
     expect(left).toEqual(["NaN and infinities among the inputs: --special draws them"]);
+  });
+
+  it("should run first what no proof covers, and drop no case", async () => {
+    const built = await increment();
+    const certificate = built.proof();
+    const obligations = certificate.obligations.map((each) => ({
+      ...each,
+      verdict: { kind: "unknown", missing: "" } as const,
+    }));
+    const unproved = { ...built, proof: () => ({ ...certificate, obligations }) };
+    const orderOf = async (each: CompiledKernel): Promise<readonly TestCase[]> => {
+      const { outcomes } = await verifyThoroughly(each, await device(), { ...options, runs: 12 });
+      expect(outcomes.map(({ status }) => status)).toEqual(passes(CASES - options.runs + 12));
+      return outcomes.slice(0, CASES - options.runs + 12).map(({ testCase }) => testCase);
+    };
+    const [proved, other] = [await orderOf(built), await orderOf(unproved)];
+    const texts = (list: readonly TestCase[]) => list.map((each) => JSON.stringify(each)).toSorted();
+    expect(texts(proved)).toEqual(texts(other));
+    const lastSpecial = (list: readonly TestCase[]): number =>
+      list.findLastIndex(({ special = [] }) => special.length > 0);
+    expect(lastSpecial(proved)).toBeLessThan(lastSpecial(other));
+    const configs = proved.map(({ config }) => config);
+    expect(configs.indexOf(1)).toBeLessThan(lastSpecial(proved));
+    expect(new Set(configs)).toEqual(new Set([0, 1]));
   });
 
   it("should find the smallest case that fails, and run it again from what it prints", async () => {

@@ -94,7 +94,7 @@ function runnerOf(own: ComparedSide, other: ComparedSide): ComparingRunner {
   };
 }
 
-/** The element that differs most, if any differs. */
+/** The element that differs most, if any differs. Undefined for tensors of other shapes. */
 function largestDifference(output: string, computed: TensorData, expected: TensorData): Comparison | undefined {
   const { data, shape } = computed;
   if (expected.shape.join() !== shape.join()) return undefined;
@@ -107,6 +107,7 @@ function largestDifference(output: string, computed: TensorData, expected: Tenso
     largest = difference;
     worst = { output, index: coordinates(shape, flat), expected: wanted, got };
   }
-  if (!worst) return undefined;
-  return { correct: false, maxAbsDiff: largest, maxRelDiff: largest, worst, finds: "mistake", wrong: 1, total: 1 };
+  const difference = { maxAbsDiff: largest, maxRelDiff: largest, total: data.length };
+  if (!worst) return { correct: true, ...difference, wrong: 0 };
+  return { correct: false, ...difference, worst, finds: "mistake", wrong: 1 };
 }

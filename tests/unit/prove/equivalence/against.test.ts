@@ -205,6 +205,21 @@ describe("an operator", () => {
     }
   });
 
+  test("that small sizes do not show to be wrong is refuted at its declared shape", async () => {
+    const zeros = elementwise("zeros", (x, i) => tl.where(i.lt(900), x.mul(2), 0));
+    const late = op(
+      "chain",
+      {
+        params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]) },
+        reference: ({ x }: any) => x.mul(2),
+        shapes: [{ N: 1 << 26 }, { N: 1000 }],
+      },
+      ({ x }) => zeros.call({ x }),
+    );
+    const [proof] = (await build(late)).computes();
+    expect(proof?.verdict).toMatchObject({ kind: "refuted", at: { sizes: { N: 1000 } } });
+  });
+
   test("of which both outputs are wrong is refuted in both by another one", async () => {
     const wrong = chain(
       elementwise("twice", (x) => x.mul(20)),

@@ -1,7 +1,7 @@
 /** Functions that create tensors: constant, a range, or random. */
 import { sizeOf } from "../numerics/array.js";
 import { normal, shuffled } from "../numerics/seeded-random.js";
-import { torchArray, type TorchArray, type TorchValue } from "./array.js";
+import { scalarArray, torchArray, type TorchArray, type TorchValue } from "./array.js";
 import { array, numbers } from "./call.js";
 import { castTo } from "./cast.js";
 import { inTorch, type TorchFunction } from "./record.js";
@@ -23,29 +23,30 @@ const RANDOM = { isFactory: true, isRandom: true } as const;
 
 function generate(shape: TorchValue, value: (i: number) => number): TorchArray {
   const sizes = numbers(shape);
-  return torchArray(
-    sizes,
-    Float64Array.from({ length: sizeOf(sizes) }, (_, i) => value(i)),
-  );
+  const data = new Float64Array(sizeOf(sizes));
+  for (let i = 0; i < data.length; i++) data[i] = value(i);
+  return torchArray(sizes, data);
 }
 
-/** A constant tensor. The dtype only affects the rounding of the value. */
+/** A value in a dtype, which only affects its rounding. */
+const elementOf = (value: number, dtype: TorchValue): number =>
+  (dtype === undefined ? undefined : castTo(scalarArray(value), String(dtype)).data[0]) ?? value;
+
+/** A constant tensor. */
 function fill(shape: TorchValue, value: number, dtype: TorchValue): TorchArray {
-  const result = generate(shape, () => value);
-  return dtype === undefined ? result : castTo(result, String(dtype));
+  const sizes = numbers(shape);
+  return torchArray(sizes, new Float64Array(sizeOf(sizes)).fill(elementOf(value, dtype)));
 }
+
+/** Uninitialized memory. NaN, or an unlikely integer, makes its use visible. */
+const uninitialized = (shape: TorchValue, dtype: TorchValue): TorchArray =>
+  fill(shape, Number.isNaN(elementOf(NaN, dtype)) ? NaN : 85, dtype);
 
 const constantFunction = (value: number): TorchFunction => ({
   params: ["size", "dtype"],
   run: ({ size, dtype }) => fill(size, value, dtype),
   isFactory: true,
 });
-/** Uninitialized memory. NaN, or an unlikely integer, makes its use visible. */
-function uninitialized(shape: TorchValue, dtype: TorchValue): TorchArray {
-  const floats = fill(shape, NaN, dtype);
-  return floats.data.every(Number.isNaN) ? floats : fill(shape, 85, dtype);
-}
-
 const constantLikeFunction = (value: number): TorchFunction => ({
   params: ["input", "dtype"],
   run: ({ input, dtype }) => fill(array(input).shape, value, dtype),

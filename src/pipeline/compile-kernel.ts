@@ -22,7 +22,7 @@ import { emitters } from "./emitters.js";
 import { namedTiles } from "./named-tiles.js";
 import { kernelSide, withSide } from "./against.js";
 import { proofsOf } from "./proof.js";
-import { certificateWith, loadBehind, obligationsWithPreconditions } from "./remedies.js";
+import { certificateWith, obligationsWithPreconditions, remedyEdit } from "./remedies.js";
 import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
 import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
 import { roundingSites } from "../analysis/rounding-sites.js";
@@ -89,10 +89,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     ...proofs,
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
     proofWith: (remedy, trial) => certificateWith(definition, source, remedy, trial),
-    fixFor(location, fix) {
-      const at = fix.kind === "other" ? loadBehind(ir, location) : location;
-      return at && source?.fixFor(at, fix);
-    },
+    fixFor: (location, fix) => remedyEdit(ir, source, location, fix),
     narrowRoundings,
     ...prefixDifference([ir], ir),
     ...referenceQueries(ir, signature),

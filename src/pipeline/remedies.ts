@@ -10,7 +10,13 @@ import type {
   TestCase,
   Trial,
 } from "../compiled/compiled-kernel.js";
-import { isSameLocation, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
+import {
+  type Edit,
+  isSameLocation,
+  type Location,
+  type SourceFix,
+  TileScriptError,
+} from "../diagnostics/diagnostic.js";
 import { KernelDefinition } from "../dsl/definition.js";
 import * as tl from "../dsl/tl.js";
 import { trace } from "../dsl/trace.js";
@@ -174,8 +180,19 @@ function withoutClaims(view: OpStatement, claims: ReadonlySet<Argument>): OpStat
   return { ...view, options: { ...view.options, claimed: remaining } };
 }
 
+/** The edit of a remedy at a location. That of `other` is at the load behind it, if there is one only. */
+export function remedyEdit(
+  ir: KernelIR,
+  source: SourceIndex | undefined,
+  location: Location,
+  fix: SourceFix,
+): Edit | undefined {
+  const at = fix.kind === "other" ? loadBehind(ir, location) : location;
+  return at && source?.fixFor(at, fix);
+}
+
 /** The location of the load that an op depends on; undefined if it depends on several. */
-export function loadBehind(ir: KernelIR, at: Location): Location | undefined {
+function loadBehind(ir: KernelIR, at: Location): Location | undefined {
   const [load, ...others] = loadsBehind(ir, ({ location }) => isSameLocation(location, at));
   return others.length === 0 ? load?.location : undefined;
 }

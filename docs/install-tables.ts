@@ -127,16 +127,14 @@ function agentsText(): string {
   const solvedWithin = (limit: number): number =>
     tasks.filter((task) => report.attempts.some((each) => each.task === task && each.attempt <= limit && each.right))
       .length;
-  const lines = tasks.map((task) => {
-    const attempts = report.attempts.filter((each) => each.task === task);
-    const right = attempts.find((each) => each.right);
-    return [`\`${task}\``, right ? `correct at attempt ${right.attempt}` : `incorrect after ${attempts.length}`];
-  });
+  const first = solvedWithin(1);
+  const results =
+    first === tasks.length
+      ? "All kernels were correct at the first attempt."
+      : `${first} kernels were correct at the first attempt, and ${solvedWithin(3)} by the third.`;
   return [
     "",
-    `In a trial on ${report.date}, a model wrote ${tasks.length} kernels from descriptions (\`bench/agents/tasks.ts\`). It had seen only that page and the package. ${solvedWithin(1)} kernels were correct at the first attempt, and ${solvedWithin(3)} by the third. A kernel counts as correct if \`verify\` passed on the evaluator and on Triton's interpreter, with references written before the trial.`,
-    "",
-    tableOf(["kernel", "result"], lines),
+    `In a trial on ${report.date}, a model wrote ${tasks.length} kernels from descriptions (\`bench/agents/tasks.ts\`). It had seen only that page, and ran nothing before the first attempt. ${results} A kernel counts as correct if \`verify\` passed on the evaluator and on Triton's interpreter, with references written before the trial.`,
     "",
   ].join("\n");
 }

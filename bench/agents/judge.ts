@@ -66,15 +66,16 @@ export function contractProblem(task: KernelDefinition, kernel: KernelDefinition
   return undefined;
 }
 
-/** The kernel with the task's reference, shapes and inputs, and without its own tolerance. */
+/** The kernel with the task's reference, shapes, inputs and tolerance in place of its own. */
 export function withTaskSpec(task: KernelDefinition, kernel: KernelDefinition): KernelDefinition {
   const { reference: _, inputs: _inputs, tolerance: _tolerance, providers: _providers, ...ownSpec } = kernel.spec;
-  const { reference, inputs, shapes } = task.spec;
+  const { reference, inputs, shapes, tolerance } = task.spec;
   const spec: RawSpec = {
     ...ownSpec,
     ...(reference && { reference }),
     ...(inputs && { inputs }),
     ...(shapes && { shapes }),
+    ...(tolerance && { tolerance }),
   };
   return new KernelDefinition(kernel.name, spec, kernel.body, kernel.at);
 }
@@ -112,11 +113,12 @@ async function kernelIn(file: string): Promise<KernelDefinition | string> {
   }
 }
 
-/** The compiler's errors in a file under `strict`, as an author would read them. */
+/** The compiler's errors in a file under `strict`, as an author would read them: without those of this repository. */
 function typeErrors(name: string, text: string): string {
   const looser = { noUncheckedIndexedAccess: false, exactOptionalPropertyTypes: false };
   const check = (folder: string): string => tsc(["-p", folder, "--pretty", "false"]);
-  return inProjectFolder("judged", { [`${name}.ts`]: text }, check, looser).trim();
+  const errors = inProjectFolder("judged", { [`${name}.ts`]: text }, check, looser).split(/\n(?=\S)/);
+  return errors.filter((each) => each.includes(`/${name}.ts(`)).join("\n");
 }
 
 export interface Judging {

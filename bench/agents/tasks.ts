@@ -1,5 +1,5 @@
 /**
- * Ten kernels to write, described in words. A task is a kernel without a body: its `doc` is the description, its params
+ * Twenty kernels to write, described in words. A task is a kernel without a body: its `doc` is the description, its params
  * are the required params, and its reference defines the required result.
  */
 import { kernel, scalar, tensor, tl } from "tilescript";
@@ -178,6 +178,199 @@ export const tasks = [
         { C: 5, L: 300 },
         { C: 16, L: 128 },
         { C: 2, L: 1 },
+      ],
+    },
+    unwritten,
+  ),
+  kernel(
+    "swiglu",
+    {
+      doc: "y = silu(gate) * up, where silu(v) = v / (1 + exp(-v)). gate, up and y have shape [M, N] and the dtype variable T, which is float16 or bfloat16. Compute in float32 and round once. It must not overflow for large negative values.",
+      params: { gate: tensor(T, ["M", "N"]), up: tensor(T, ["M", "N"]), y: tensor.out(T, ["M", "N"]) },
+      grid,
+      reference: ({ gate, up }, torch) => torch.nn.functional.silu(gate.float()).mul(up.float()),
+      shapes: [
+        { M: 33, N: 100 },
+        { M: 8, N: 512 },
+        { M: 1, N: 1 },
+      ],
+    },
+    unwritten,
+  ),
+  kernel(
+    "transposed",
+    {
+      doc: "y[n, m] = x[m, n]. x is float32 with shape [M, N], y is a float32 output with shape [N, M]. Both may be large, so a program moves a block of both axes.",
+      params: { x: tensor(tl.float32, ["M", "N"]), y: tensor.out(tl.float32, ["N", "M"]) },
+      grid,
+      reference: ({ x }) => x.t(),
+      shapes: [
+        { M: 100, N: 70 },
+        { M: 64, N: 128 },
+        { M: 1, N: 9 },
+      ],
+    },
+    unwritten,
+  ),
+  kernel(
+    "masked_mean",
+    {
+      doc: "y[m] = the mean of the first lengths[m] elements of row m of x. x is float32 with shape [M, N], lengths is int32 with shape [M] and holds numbers from 1 to N; y is a float32 output with shape [M]. N may be 100,000.",
+      params: {
+        x: tensor(tl.float32, ["M", "N"]),
+        lengths: tensor(tl.int32, ["M"]),
+        y: tensor.out(tl.float32, ["M"]),
+      },
+      grid,
+      inputs: ({ M, N }, torch) => ({ lengths: torch.randint(1, N.add(1), [M]) }),
+      reference: ({ x, lengths, N }, torch) =>
+        torch
+          .where(torch.arange(N).lt(lengths.unsqueeze(1)), x, 0)
+          .sum(-1)
+          .div(lengths),
+      shapes: [
+        { M: 9, N: 300 },
+        { M: 16, N: 256 },
+        { M: 2, N: 1 },
+      ],
+    },
+    unwritten,
+  ),
+  kernel(
+    "best_of_rows",
+    {
+      doc: "For each row of x the largest element, and the column where it is first. x is float32 with shape [M, N]; value is a float32 output with shape [M], column an int32 output with shape [M]. N is at least 1 and at most 8192.",
+      params: {
+        x: tensor(tl.float32, ["M", "N"]),
+        value: tensor.out(tl.float32, ["M"]),
+        column: tensor.out(tl.int32, ["M"]),
+      },
+      grid,
+      reference: ({ x }, torch) => [torch.amax(x, -1), torch.argmax(x, -1).to(tl.int32)],
+      shapes: [
+        { M: 5, N: 100 },
+        { M: 32, N: 128 },
+        { M: 3, N: 1 },
+      ],
+    },
+    unwritten,
+  ),
+  kernel(
+    "exclusive_sums",
+    {
+      doc: "y[m, n] = x[m, 0] + x[m, 1] + … + x[m, n - 1], and y[m, 0] = 0. x and y are float32 with shape [M, N]. N is at most 4096.",
+      params: { x: tensor(tl.float32, ["M", "N"]), y: tensor.out(tl.float32, ["M", "N"]) },
+      grid,
+      reference: ({ x }) => x.cumsum(-1).sub(x),
+      shapes: [
+        { M: 5, N: 100 },
+        { M: 8, N: 256 },
+        { M: 2, N: 1 },
+      ],
+    },
+    unwritten,
+  ),
+  kernel(
+    "row_losses",
+    {
+      doc: "loss[m] = log(sum over v of exp(logits[m, v])) - logits[m, labels[m]]. logits is float16 with shape [M, V], labels is int64 with shape [M] and holds columns from 0 to V - 1, loss is a float32 output with shape [M]. V may be 200,000. Compute in float32; large logits must not overflow.",
+      params: {
+        logits: tensor(tl.float16, ["M", "V"]),
+        labels: tensor(tl.int64, ["M"], { range: [0, "V"] }),
+        loss: tensor.out(tl.float32, ["M"]),
+      },
+      grid,
+      inputs: ({ M, V }, torch) => ({ labels: torch.randint(0, V, [M]) }),
+      reference: ({ logits, labels }, torch) =>
+        torch.nn.functional.cross_entropy(logits.float(), labels, { reduction: "none" }),
+      shapes: [
+        { M: 7, V: 3000 },
+        { M: 16, V: 1024 },
+        { M: 2, V: 1 },
+      ],
+    },
+    unwritten,
+  ),
+  kernel(
+    "dequantized",
+    {
+      doc: "y[m, n] = q[m, n] * scale[n // 32], where // rounds down. q is int8 with shape [M, N], scale is float32 with shape [S], y is a float16 output with shape [M, N]. N is at most 32 * S: require it. Compute in float32 and round once.",
+      params: {
+        q: tensor(tl.int8, ["M", "N"]),
+        scale: tensor(tl.float32, ["S"]),
+        y: tensor.out(tl.float16, ["M", "N"]),
+      },
+      grid,
+      reference: ({ q, scale, N }, torch) => q.float().mul(scale.index_select(0, torch.arange(N).floor_divide(32))),
+      shapes: [
+        { M: 5, N: 100, S: 4 },
+        { M: 16, N: 128, S: 4 },
+        { M: 1, N: 1, S: 1 },
+      ],
+    },
+    unwritten,
+  ),
+  kernel(
+    "bag_sums",
+    {
+      doc: "y[b, d] = the sum over l of table[ids[b, l], d]. ids is int32 with shape [B, L] and holds row numbers from 0 to V - 1; table is float32 with shape [V, D]; y is a float32 output with shape [B, D].",
+      params: {
+        ids: tensor(tl.int32, ["B", "L"], { range: [0, "V"] }),
+        table: tensor(tl.float32, ["V", "D"]),
+        y: tensor.out(tl.float32, ["B", "D"]),
+      },
+      grid,
+      inputs: ({ B, L, V }, torch) => ({ ids: torch.randint(0, V, [B, L]) }),
+      reference: ({ ids, table, B, L, D }) => table.index_select(0, ids.reshape(-1)).reshape(B, L, D).sum(1),
+      shapes: [
+        { B: 6, L: 10, V: 37, D: 50 },
+        { B: 8, L: 4, V: 16, D: 64 },
+        { B: 1, L: 1, V: 1, D: 1 },
+      ],
+    },
+    unwritten,
+  ),
+  kernel(
+    "one_query_attention",
+    {
+      doc: "o[h] = softmax(q[h] · k[h, s] / 8 over s) weighted sum of v[h, s]. q has shape [H, 64], k and v have shape [H, S, 64], all three float16; o is a float32 output with shape [H, 64]. S is at least 1 and may be 100,000: loop over blocks with a running maximum. Compute in float32.",
+      params: {
+        q: tensor(tl.float16, ["H", 64]),
+        k: tensor(tl.float16, ["H", "S", 64]),
+        v: tensor(tl.float16, ["H", "S", 64]),
+        o: tensor.out(tl.float32, ["H", 64]),
+      },
+      grid,
+      reference: ({ q, k, v }, torch) => {
+        const scores = k.float().mul(q.float().unsqueeze(1)).sum(-1).div(8);
+        return torch.softmax(scores, -1).unsqueeze(-1).mul(v.float()).sum(1);
+      },
+      // Scores of inputs with an offset reach thousands, and float32 rounds them, and so the weights, to 1e-4.
+      tolerance: { rtol: 1e-3, atol: 1e-3 },
+      shapes: [
+        { H: 3, S: 200 },
+        { H: 4, S: 128 },
+        { H: 1, S: 1 },
+      ],
+    },
+    unwritten,
+  ),
+  kernel(
+    "added_rows",
+    {
+      doc: "Adds to each row of y, in place, the row of x that ids names: y[i, d] += x[ids[i], d]. y is float32 with shape [I, D] and is updated; ids is int32 with shape [I] and holds row numbers from 0 to V - 1; x is float32 with shape [V, D].",
+      params: {
+        y: tensor.inout(tl.float32, ["I", "D"]),
+        ids: tensor(tl.int32, ["I"], { range: [0, "V"] }),
+        x: tensor(tl.float32, ["V", "D"]),
+      },
+      grid,
+      inputs: ({ I, V }, torch) => ({ ids: torch.randint(0, V, [I]) }),
+      reference: ({ y, ids, x }) => y.add(x.index_select(0, ids)),
+      shapes: [
+        { I: 50, D: 70, V: 9 },
+        { I: 16, D: 64, V: 16 },
+        { I: 1, D: 1, V: 1 },
       ],
     },
     unwritten,

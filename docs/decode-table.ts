@@ -1,6 +1,7 @@
 /** The table of `docs/performance.md` about decode attention, from the results of `npm run bench -- decode`. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { type GpuReport, timedCaption } from "./gpu-report.js";
 import { captioned, tableLines } from "./markdown-table.js";
 
 interface Row {
@@ -10,11 +11,7 @@ interface Row {
   readonly us: Readonly<Record<string, number>>;
 }
 
-interface Report {
-  readonly gpu: string;
-  readonly torch: string;
-  readonly triton: string;
-  readonly date: string;
+interface Report extends GpuReport {
   readonly rounds: number;
   readonly rows: readonly Row[];
 }
@@ -22,9 +19,9 @@ interface Report {
 /** One row per batch and length: the number of splits that is fastest there, beside the other ways. */
 export function decodeTable(): string {
   const file = resolve(import.meta.dirname, "../bench/results/decode-h200.json");
-  const { gpu, torch, triton, date, rounds, rows } = JSON.parse(readFileSync(file, "utf8")) as Report;
+  const report = JSON.parse(readFileSync(file, "utf8")) as Report;
   const head = ["sequences", "tokens", "best", "16 splits", "one program", "PyTorch", "copy", "vs PyTorch", "vs copy"];
-  const lines = rows.map(({ batch, tokens, us }) => {
+  const lines = report.rows.map(({ batch, tokens, us }) => {
     const splits = Object.entries(us).filter(([way]) => way.endsWith(" splits"));
     const [[way, best]] = splits.toSorted(([, a], [, b]) => a - b) as [[string, number]];
     const [pytorch, copy] = [us["torch, contiguous"]!, us["copy"]!];
@@ -32,9 +29,8 @@ export function decodeTable(): string {
     const ratios = [pytorch / best, copy / best].map((ratio) => ratio.toFixed(2));
     return [String(batch), String(tokens), `${microseconds(best)} (${Number.parseInt(way, 10)})`, ...times, ...ratios];
   });
-  const caption = `${gpu}, torch ${torch}, Triton ${triton}, ${date}: microseconds, medians of ${rounds} alternating rounds. Each call starts with an empty L2 cache and an idle GPU.`;
   return captioned(
-    caption,
+    timedCaption(report, report.rounds, "microseconds"),
     tableLines(head, lines, () => true),
   );
 }

@@ -1,6 +1,7 @@
 /** The tables of `docs/performance.md` about operators with gradients, from the results of `npm run bench -- gradients`. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { type GpuReport, timedCaption } from "./gpu-report.js";
 import { afterFirst, captioned, tableLines } from "./markdown-table.js";
 
 interface Attention {
@@ -21,11 +22,7 @@ interface Loss {
   readonly bytes: Readonly<Record<string, number>>;
 }
 
-interface Report {
-  readonly gpu: string;
-  readonly torch: string;
-  readonly triton: string;
-  readonly date: string;
+interface Report extends GpuReport {
   readonly rounds: number;
   readonly attention: readonly Attention[];
   readonly loss: readonly Loss[];
@@ -34,8 +31,7 @@ interface Report {
 export function gradientsTables(): Readonly<Record<"attention_gradients" | "losses", string>> {
   const file = resolve(import.meta.dirname, "../bench/results/gradients-h200.json");
   const report = JSON.parse(readFileSync(file, "utf8")) as Report;
-  const { gpu, torch, triton, date, rounds } = report;
-  const caption = `${gpu}, torch ${torch}, Triton ${triton}, ${date}: milliseconds, medians of ${rounds} alternating rounds. Each call starts with an empty L2 cache and an idle GPU.`;
+  const caption = timedCaption(report, report.rounds, "milliseconds");
   return {
     attention_gradients: captioned(caption, attentionLines(report.attention)),
     losses: captioned(caption, lossLines(report.loss)),

@@ -1,6 +1,7 @@
 /** The tables of `docs/warp-specialization.md`, from the results of `npm run bench -- gluon`. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { type GpuReport, timedCaption } from "./gpu-report.js";
 import { afterFirst, captioned, tableLines } from "./markdown-table.js";
 
 /** Milliseconds, TFLOP/s or speedups, by the kernel that was timed. */
@@ -42,11 +43,7 @@ interface Modified {
   readonly of_plain: Figures;
 }
 
-interface Report {
-  readonly gpu: string;
-  readonly torch: string;
-  readonly triton: string;
-  readonly date: string;
+interface Report extends GpuReport {
   readonly rows: readonly object[];
 }
 
@@ -64,13 +61,13 @@ export function specializedTables(): Readonly<
   Record<"specialized" | "specialized_attention" | "specialized_scores", string>
 > {
   const file = resolve(import.meta.dirname, "../bench/results/gluon-h200.json");
-  const { gpu, torch, triton, date, rows } = JSON.parse(readFileSync(file, "utf8")) as Report;
+  const report = JSON.parse(readFileSync(file, "utf8")) as Report;
+  const { rows } = report;
   const timedRows = rows.filter(isTimed);
   const attentions = timedRows.filter(isAttention);
   const products = timedRows.filter((row): row is Product => !isAttention(row));
   const modifiedRows = rows.filter(isModified);
-  const captionOf = ({ rounds }: Pick<Timed, "rounds">, unit = "TFLOP/s") =>
-    `${gpu}, torch ${torch}, Triton ${triton}, ${date}: medians of ${rounds} alternating rounds, in ${unit}. Each call starts with an empty L2 cache and an idle GPU.`;
+  const captionOf = ({ rounds }: Pick<Timed, "rounds">, unit = "TFLOP/s") => timedCaption(report, rounds, unit);
   return {
     specialized: table(
       captionOf(products[0]!),

@@ -112,8 +112,8 @@ function changedGrids(ir: KernelIR): readonly Change[] {
 /** The kernel with both strides of a matrix swapped in its own address arithmetic. */
 const swappedStrides = (ir: KernelIR): readonly Change[] =>
   ir.params.flatMap((param): readonly Change[] => {
-    const [first, second] = param.kind === "tensor" ? param.strides : [];
-    if (!first || !second || (param.kind === "tensor" && param.strides.length !== 2)) return [];
+    const [first, second, ...others] = param.kind === "tensor" ? param.strides : [];
+    if (!first || !second || others.length > 0) return [];
     const mend = `swap ${param.name}.stride(0) and ${param.name}.stride(1), which mends it`;
     const swapped = new Map([
       [first, second],

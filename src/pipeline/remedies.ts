@@ -152,8 +152,8 @@ function changedBody(ir: KernelIR, remedy: Remedy | Requirements, at: Location |
       return changed((each) => [loads.has(each) ? { ...each, options: { ...each.options, other: neutral } } : each]);
     }
     case "where": {
-      const [load, ...others] = loadsBehind(ir, isThere);
-      return load?.kind === "op" && others.length === 0 ? selectLanes(ir, load, isThere, remedy.value) : undefined;
+      const load = loadBehind(ir, isThere);
+      return load?.kind === "op" ? selectLanes(ir, load, isThere, remedy.value) : undefined;
     }
     default:
       return remedy satisfies never;
@@ -187,14 +187,15 @@ export function remedyEdit(
   location: Location,
   fix: SourceFix,
 ): Edit | undefined {
-  const at = fix.kind === "other" ? loadBehind(ir, location) : location;
+  const load = (): Statement | undefined => loadBehind(ir, (each) => isSameLocation(each.location, location));
+  const at = fix.kind === "other" ? load()?.location : location;
   return at && source?.fixFor(at, fix);
 }
 
-/** The location of the load that an op depends on; undefined if it depends on several. */
-function loadBehind(ir: KernelIR, at: Location): Location | undefined {
-  const [load, ...others] = loadsBehind(ir, ({ location }) => isSameLocation(location, at));
-  return others.length === 0 ? load?.location : undefined;
+/** The load that an op depends on; undefined if it depends on several. */
+function loadBehind(ir: KernelIR, isThere: (statement: OpStatement) => boolean): Statement | undefined {
+  const [load, ...others] = loadsBehind(ir, isThere);
+  return others.length === 0 ? load : undefined;
 }
 
 /** The loads that an op depends on, but through no fold and no other load. */

@@ -51,7 +51,7 @@ export class CounterexampleCache {
     let misses = 0;
     for (let seed = 0; seed < MAX_POINTS && misses < MAX_MISSES && this.#points.length < MAX_POINTS; seed++) {
       const point: Point = new Map();
-      if (new PointSearch(facts, point, seed).satisfy(facts.conditions, facts.cases)) this.#points.push(point);
+      if (this.#extend(point, seed, facts.conditions, facts.cases)) this.#points.push(point);
       else misses++;
     }
     return this;
@@ -65,14 +65,9 @@ export class CounterexampleCache {
     return points.length > 0;
   }
 
-  /** A point with values for the atoms that it lacks, if all conditions are then true. */
-  #extended(
-    point: Point,
-    seed: number,
-    conditions: readonly Condition[],
-    cases: readonly CaseSplit[],
-  ): readonly Point[] {
-    return new PointSearch(this.facts, point, seed).satisfy(conditions, cases) ? [point] : [];
+  /** Gives a point values for the atoms that it lacks. True if all conditions are then true. */
+  #extend(point: Point, seed: number, conditions: readonly Condition[], cases: readonly CaseSplit[]): boolean {
+    return new PointSearch(this.facts, point, seed).satisfy(conditions, cases);
   }
 
   /** The first point that satisfies all facts after the atoms of these conditions have other values. */
@@ -83,7 +78,7 @@ export class CounterexampleCache {
       const point = this.#points[seed % this.#points.length];
       if (!point) return [];
       const candidate = withoutAtoms(facts, point, atoms);
-      if (this.#extended(candidate, seed, [...goals, ...facts.conditions], facts.cases).length > 0) return [candidate];
+      if (this.#extend(candidate, seed, [...goals, ...facts.conditions], facts.cases)) return [candidate];
     }
     return [];
   }
@@ -106,7 +101,9 @@ export class CounterexampleCache {
     const [conditions, cases] = [facts.conditions.slice(this.#conditions), facts.cases.slice(this.#cases)];
     if (conditions.length === 0 && cases.length === 0) return;
     // Without a point, each query below here would cost a proof search.
-    const points = this.#points.flatMap((point, i) => this.#extended(new Map(point), i, conditions, cases));
+    const points = this.#points
+      .map((point) => new Map(point))
+      .filter((point, i) => this.#extend(point, i, conditions, cases));
     this.#points = points.length > 0 ? points : this.#pointsNear(conditions);
     [this.#conditions, this.#cases] = [facts.conditions.length, facts.cases.length];
   }

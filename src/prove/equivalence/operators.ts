@@ -25,6 +25,7 @@ import { ELEMENT_PREFIX } from "../model/input-elements.js";
 import { GIVEN } from "../model/launch.js";
 import { modelOf, type SymbolicModel } from "../model/model.js";
 import { variantsOf } from "../model/variants.js";
+import { variablesOf } from "../model/same-element.js";
 import { writtenWhere } from "../model/written-elements.js";
 import {
   compareCases,
@@ -190,8 +191,8 @@ export class Launches {
       store.use(normalizer);
       const cases = storedCases(store.stored, normalizer, elements);
       const needs = [...normalizer.needs];
-      const { mask, lanes, scope } = store.stored.access;
-      const facts = [...ranges, ...conditionsOf(mask), ...scopes.rangesOf([...scope, ...lanes])];
+      const { access } = store.stored;
+      const facts = [...ranges, ...conditionsOf(access.mask), ...scopes.rangesOf(variablesOf(access))];
       const active = facts.flatMap((each) => conditionsOf(normalizer.indices.rewrite(each)));
       const unstable = storedInstability(store.stored, store.iterations, normalizer, {
         isBounded: (exponent, given) => this.#isBounded(exponent, [...active, ...given], binding),

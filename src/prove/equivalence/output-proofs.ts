@@ -68,12 +68,13 @@ export function outputProofs(
           ];
         });
       const { forward, backward } = operator;
+      const [configs, sharesUpdates] = [configsOf(forward), mayShareUpdates(forward)];
       const compared = operatorComputes({ signature: ir, forward, backward, references, checkedOf });
       return compared.map(({ tensor, isGradient, computes }) => {
         const kernels = kernelsOf(forward, ...(isGradient && backward ? [backward] : []));
         // The evaluator has no derivatives, so that it refutes no gradient.
-        const isRefutable = !isGradient && !mayShareUpdates(forward);
-        const refute = isRefutable ? refuting(ir, tensor, configsOf(forward), context) : () => undefined;
+        const isRefutable = !isGradient && !sharesUpdates;
+        const refute = isRefutable ? refuting(ir, tensor, configs, context) : () => undefined;
         const proof = proofOf(tensor, verdictOf(computes, kernels, context, refute));
         return isGradient ? { ...proof, isGradient } : proof;
       });

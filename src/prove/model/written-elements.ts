@@ -16,12 +16,13 @@ import { zip } from "../algebra/zip.js";
 import type { Access } from "./accesses.js";
 import type { FactScopes } from "./fact-scopes.js";
 import { invert } from "./inverse.js";
+import { variablesOf } from "./same-element.js";
 
 /** The conditions under which the program, iteration and lane that the inverse suggests write the element. */
 export function conditionsToWrite(scopes: FactScopes, store: Access, elements: readonly string[]): readonly Term[] {
-  const { axes, mask, path, scope, lanes } = store;
+  const { axes, mask, path } = store;
   const { model } = scopes;
-  const variables = [...scope, ...lanes];
+  const variables = variablesOf(store);
   const equations = zip(axes, elements).map(([{ index }, element]) => ({ index, target: symbol(element) }));
   const inverse = invert(model, scopes.active(store), variables, equations);
   const firstOf = (name: string): Term => model.environment.ranges.get(name)?.from ?? number(0);

@@ -7,7 +7,7 @@ import type { ProofTimes } from "../bench/prove.js";
 import type { SmallWorldRecord } from "../bench/small-world.js";
 import type { SmtRecord } from "../bench/smt.js";
 import type { Certificate, ProofProperty } from "../src/compiled/compiled-kernel.js";
-import { rules } from "../src/prove/equivalence/rules.js";
+import { rules } from "../tests/support/real-identities.js";
 import { build } from "../src/pipeline/build.js";
 import { loadSentence, tableLines } from "./markdown-table.js";
 import { examples } from "../tests/support/examples.js";

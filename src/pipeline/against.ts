@@ -14,8 +14,7 @@ import { checkRanges } from "../eval/make-inputs.js";
 import { coordinates } from "../eval/findings.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { kernelsOf } from "../ir/operator-ir.js";
-import { outputsAgainst, type Side } from "../prove/equivalence/output-proofs.js";
-import type { ComparingRunner } from "../prove/equivalence/refute.js";
+import { outputsAgainst, type Side, type ComparingRunner } from "../prove/equivalence/output-proofs.js";
 import { SEARCH_LIMITS } from "./proof.js";
 
 type Tensors = Readonly<Record<string, TensorData>>;

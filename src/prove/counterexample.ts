@@ -7,10 +7,9 @@ import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { isSameLocation, type Location } from "../diagnostics/diagnostic.js";
 import { conditionsOf, FALSE, not, symbolsIn, type Term } from "../symbolic/term.js";
 import type { Budget } from "./algebra/budget.js";
-import { LaunchSearch, testCaseOf } from "./launch-search.js";
+import { LaunchSearch, testCaseOf, Valuation, type Values } from "./launch-search.js";
 import type { Range } from "./model/launch.js";
 import type { SymbolicModel } from "./model/model.js";
-import { Valuation, type Values } from "./valuation.js";
 
 /** Runs test cases of the kernel. */
 export interface CaseRunner {

@@ -23,11 +23,11 @@ import { boundsObligations } from "./properties/bounds.js";
 import { Budget } from "./algebra/budget.js";
 import { FactScopes } from "./model/fact-scopes.js";
 import { coverageObligations } from "./properties/coverage.js";
-import { dividendObligations } from "./properties/dividends.js";
+import { dividendObligations } from "./properties/arithmetic.js";
 import { coefficientOf, expand, maximumOver, minus, withoutTerm, splitBySign } from "./model/maximum.js";
 import type { Range, SymbolicLaunch } from "./model/launch.js";
 import { type SymbolicModel, modelOf } from "./model/model.js";
-import { withMonomials } from "./algebra/monomial.js";
+import { withMonomials } from "./algebra/polynomial.js";
 import type { ObligationGenerator } from "./properties/obligations.js";
 import type { RefutationQuery } from "./counterexample.js";
 

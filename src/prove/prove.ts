@@ -19,29 +19,23 @@ import { symbolsIn, withTermTable } from "../symbolic/term.js";
 import { isInt, members } from "../types/dtype.js";
 import { boundsObligations } from "./properties/bounds.js";
 import { Budget } from "./algebra/budget.js";
-import { claimObligations } from "./properties/assumptions.js";
 import { FactScopes } from "./model/fact-scopes.js";
-import { dividendObligations } from "./properties/dividends.js";
 import { gridLimits } from "./properties/grid-limits.js";
 import { distinctConfigs, type IndexedConfig } from "./launch-search.js";
-import { launchesOf } from "./launches.js";
-import { unreachedAccesses } from "./properties/reachability.js";
-import type { ConstexprAssignment } from "./model/launch.js";
+import { launchesOf, redundantRequirements } from "./launches.js";
+import { unreachedAccesses, terminationObligations, claimObligations } from "./properties/control-flow.js";
+import { type ConstexprAssignment, variantsOf } from "./model/launch.js";
 import { modelOf } from "./model/model.js";
-import { withMonomials } from "./algebra/monomial.js";
+import { withMonomials } from "./algebra/polynomial.js";
 import { coverageObligations, proveCoverage } from "./properties/coverage.js";
-import { openLemma, overflowObligations } from "./properties/overflow.js";
+import { openLemma, overflowObligations, dividendObligations } from "./properties/arithmetic.js";
 import { orderObligations } from "./properties/lane-order.js";
 import { paddingObligations } from "./properties/padding/obligations.js";
 import type { ObligationGenerator, ProofGap, ProofObligation, ProofContext } from "./properties/obligations.js";
-import { redundantRequirements } from "./requirements.js";
 import { raceObligations } from "./properties/races.js";
 import { findCounterexample, type RefutationQuery, type CaseRunner, type Counterexample } from "./counterexample.js";
-import { terminationObligations } from "./properties/termination.js";
 import { smtScript, type SmtStatus } from "./smt.js";
 import { inputsReadBy } from "./model/input-elements.js";
-import { variantsOf } from "./model/variants.js";
-
 /** All properties, in the order of the certificate. */
 const PROPERTIES: readonly ObligationGenerator[] = [
   boundsObligations,

@@ -4,7 +4,7 @@
  * range over int32, and the vectors are wide enough that nothing in the script wraps.
  */
 import { NEXT_POWER, symbolsIn, type Term, termsIn } from "../symbolic/term.js";
-import { LIMIT } from "./algebra/products.js";
+import { LIMIT } from "./algebra/non-negativity.js";
 
 /** What a claim says: the goal holds wherever the facts do. */
 export interface Claim {

@@ -2,7 +2,7 @@
 import { number, substitute, type Term } from "../../src/symbolic/term.js";
 import type { Real } from "../../src/prove/equivalence/real.js";
 import type { Rational } from "../../src/prove/equivalence/rational.js";
-import { Valuation } from "../../src/prove/valuation.js";
+import { Valuation } from "../../src/prove/launch-search.js";
 
 const BITS = 320n;
 const ONE = 1n << BITS;

@@ -3,7 +3,7 @@ import type { TensorData } from "../../src/compiled/compiled-kernel.js";
 import { toNumber } from "../../src/prove/equivalence/rational.js";
 import type { Real } from "../../src/prove/equivalence/real.js";
 import { ELEMENT_PREFIX } from "../../src/prove/model/input-elements.js";
-import { Valuation } from "../../src/prove/valuation.js";
+import { Valuation } from "../../src/prove/launch-search.js";
 import { mapOperands, number, type Term } from "../../src/symbolic/term.js";
 import { erf } from "../../src/numerics/special.js";
 

@@ -61,7 +61,6 @@ const mutuallyRecursive: readonly (readonly string[])[] = [
     "prove/properties/padding/analysis.ts",
     "prove/properties/padding/elementwise.ts",
     "prove/properties/padding/folds.ts",
-    "prove/properties/padding/memory.ts",
   ],
   // The types of methods refer to the types that have the methods.
   ["rules/descriptor-rules.ts", "rules/descriptor-types.ts", "rules/memory-rules.ts", "rules/tensor-types.ts"],

@@ -5,8 +5,6 @@
  * rounding.
  */
 import type { Budget } from "./budget.js";
-import { exactQuotient, gcd, type Integer, magnitude, plus, times } from "./exact-integer.js";
-import { type Monomial, monomialCount, UNIT } from "./monomial.js";
 import {
   add,
   constantOf,
@@ -16,6 +14,15 @@ import {
   PolynomialSet,
   type PolynomialTerm,
   tighten,
+  exactQuotient,
+  gcd,
+  type Integer,
+  magnitude,
+  plus,
+  times,
+  type Monomial,
+  monomialCount,
+  UNIT,
 } from "./polynomial.js";
 import { zip } from "./zip.js";
 

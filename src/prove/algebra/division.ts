@@ -1,8 +1,6 @@
 /** Quotients and remainders of polynomials: simplified if that is provable, else atoms with Euclid's equation. */
-import { provesNonNegative } from "./non-negativity.js";
+import { provesNonNegative, type ProofEffort } from "./non-negativity.js";
 import { isDefinedHere, internKey, type FactSet } from "./facts.js";
-import { exactQuotient, type Integer, plus, remainderOf, times } from "./exact-integer.js";
-import { UNIT } from "./monomial.js";
 import {
   add,
   atom,
@@ -19,9 +17,21 @@ import {
   scale,
   subtract,
   ZERO,
+  single,
+  exactQuotient,
+  type Integer,
+  plus,
+  remainderOf,
+  times,
+  magnitude,
+  UNIT,
+  divideMonomial,
+  monomialOf,
+  atLeastZero,
+  type Definition,
+  isZero,
 } from "./polynomial.js";
 import { boundQuotient } from "./quotient-bounds.js";
-import { atLeastZero, type Definition, isZero } from "./conditions.js";
 
 export interface QuotientAndRemainder {
   readonly quotient: Polynomial;
@@ -253,3 +263,38 @@ function divideWithAtoms(facts: FactSet, dividend: Polynomial, divisor: Polynomi
   boundQuotient(facts, { dividend, divisor, quotient, remainder }, (other) => simplify(facts, other, divisor));
   return { quotient, remainder };
 }
+
+// Digits of a polynomial: `radix * quotient + rest` with a rest from 0 to below the radix.
+
+/** The digits of a polynomial, if its rest is shown to be one. */
+export function provesDigits(
+  facts: FactSet,
+  p: Polynomial,
+  radix: Polynomial,
+  effort: ProofEffort,
+): Division | undefined {
+  const [division] = divisions(p, radix);
+  if (!division || division.quotient.size === 0) return undefined;
+  const { quotient: high, rest: low } = division;
+  const isDigit = (digit: Polynomial): boolean =>
+    provesNonNegative(facts, digit, effort) && provesNonNegative(facts, subtract(subtract(radix, ONE), digit), effort);
+  if (isDigit(low)) return division;
+  // Lanes may count down from the end of a block, as `-1 - lane`.
+  const shifted = add(low, radix);
+  return constantOf(low) < 0 && isDigit(shifted) ? { quotient: subtract(high, ONE), rest: shifted } : undefined;
+}
+
+/** The radixes that a polynomial may have: the factor of each atom, the highest degree first. */
+export function radixesOf(p: Polynomial): readonly Polynomial[] {
+  const radixes = new Map<string, Polynomial>();
+  for (const { monomial, coefficient } of p.terms)
+    for (const atom of new Set(monomial.atoms)) {
+      const factor = divideMonomial(monomial, monomialOf([atom]));
+      if (!factor || (factor === UNIT && magnitude(coefficient) === 1)) continue;
+      const radix = single(factor, magnitude(coefficient));
+      radixes.set(radix.key, radix);
+    }
+  return [...radixes.values()].toSorted((x, y) => degreeOf(y) - degreeOf(x));
+}
+
+const degreeOf = ({ monomials: [first] }: Polynomial): number => first?.degree ?? 0;

@@ -1,12 +1,51 @@
 /** The facts at a program point as conditions on polynomials, with the intervals that follow directly. */
 import type { Term } from "../../symbolic/term.js";
-import { CopyOnWriteMap } from "./copy-on-write-map.js";
 import type { Budget } from "./budget.js";
-import { floorQuotient, type Integer, plus, times } from "./exact-integer.js";
-import { asAtom, type Monomial, monomialOf, UNIT } from "./monomial.js";
 import { CounterexampleCache } from "./counterexample-cache.js";
-import { add, atom, constantOf, divisions, isConstant, ONE, type Polynomial, subtract, tighten } from "./polynomial.js";
-import { type Condition, atLeastZero, type CaseSplit, type Definition } from "./conditions.js";
+import {
+  add,
+  atom,
+  constantOf,
+  divisions,
+  isConstant,
+  ONE,
+  type Polynomial,
+  subtract,
+  tighten,
+  floorQuotient,
+  type Integer,
+  plus,
+  times,
+  asAtom,
+  type Monomial,
+  monomialOf,
+  UNIT,
+  type Condition,
+  atLeastZero,
+  type CaseSplit,
+  type Definition,
+} from "./polynomial.js";
+
+/** A map that shares its entries with its copies until one of them changes. Most copies are only read. */
+export class CopyOnWriteMap<Key, Value> {
+  #entries: Map<Key, Value>;
+  #isShared: boolean;
+
+  constructor(source?: CopyOnWriteMap<Key, Value>) {
+    this.#entries = source ? source.#entries : new Map();
+    this.#isShared = source !== undefined;
+    if (source) source.#isShared = true;
+  }
+
+  get(key: Key): Value | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(key: Key, value: Value): void {
+    if (this.#isShared) [this.#entries, this.#isShared] = [new Map(this.#entries), false];
+    this.#entries.set(key, value);
+  }
+}
 
 type Defined<Kind extends Definition["kind"]> = Extract<Definition, { readonly kind: Kind }>;
 

@@ -17,8 +17,10 @@ import {
   scale,
   subtract,
   ZERO,
+  atLeastZero,
+  type Condition,
+  isZero,
 } from "./polynomial.js";
-import { atLeastZero, type Condition, isZero } from "./conditions.js";
 
 /** The polynomial of an integer term. Operators other than sums and products become atoms with defining conditions. */
 export function polynomialOf(facts: FactSet, term: Term): Polynomial {

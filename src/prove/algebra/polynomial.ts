@@ -1,6 +1,143 @@
 /** Polynomials with integer coefficients over atoms. */
-import { exactQuotient, floorQuotient, gcd, type Integer, integer, plus, remainderOf, times } from "./exact-integer.js";
-import { multiplyMonomials, type Monomial, monomialOf, UNIT, divideMonomial } from "./monomial.js";
+
+/** Products of atoms. Equal products are one object. */
+
+export interface Monomial {
+  /** The factors, sorted and with repetition. Empty for the constant monomial. */
+  readonly atoms: readonly string[];
+  readonly degree: number;
+  /** A number in order of creation. */
+  readonly id: number;
+  /** A 32-bit hash. */
+  readonly hash: number;
+  /** The products with other monomials, by their ids. A proof multiplies the same few monomials many times. */
+  readonly products: Map<number, Monomial>;
+}
+
+function make(atoms: readonly string[], text: string, id: number): Monomial {
+  let hash = 7;
+  for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
+  return { atoms, degree: atoms.length, id, hash: hash | 1, products: new Map() };
+}
+
+/** The constant monomial. */
+export const UNIT = make([], "", 0);
+
+const interned = new Map<string, Monomial>();
+let nextId = 1;
+
+/**
+ * Runs a function that creates monomials and clears the table afterwards, because a long-running process proves many
+ * kernels.
+ */
+export function withMonomials<T>(run: () => T): T {
+  try {
+    return run();
+  } finally {
+    interned.clear();
+    UNIT.products.clear();
+    nextId = 1;
+  }
+}
+
+/** The largest id plus one. */
+export const monomialCount = (): number => nextId;
+
+/** The product of these atoms, which must be sorted. */
+export function monomialOf(atoms: readonly string[]): Monomial {
+  if (atoms.length === 0) return UNIT;
+  const text = atoms.join("*");
+  let monomial = interned.get(text);
+  if (monomial === undefined) interned.set(text, (monomial = make(atoms, text, nextId++)));
+  return monomial;
+}
+
+/** The atom that a monomial consists of, or undefined. */
+export function asAtom({ atoms }: Monomial): string | undefined {
+  const [atom, ...more] = atoms;
+  return more.length === 0 ? atom : undefined;
+}
+
+/** The product of two monomials. */
+export function multiplyMonomials(x: Monomial, y: Monomial): Monomial {
+  if (x === UNIT) return y;
+  if (y === UNIT) return x;
+  let product = x.products.get(y.id);
+  if (product === undefined) {
+    product = monomialOf([...x.atoms, ...y.atoms].sort());
+    x.products.set(y.id, product);
+  }
+  return product;
+}
+
+/** The quotient of two monomials. Undefined if a factor of the divisor is missing. */
+export function divideMonomial(dividend: Monomial, divisor: Monomial): Monomial | undefined {
+  if (divisor === UNIT) return dividend;
+  if (divisor.degree > dividend.degree) return undefined;
+  if (divisor === dividend) return UNIT;
+  const remaining = [...dividend.atoms];
+  for (const atom of divisor.atoms) {
+    const index = remaining.indexOf(atom);
+    if (index < 0) return undefined;
+    remaining.splice(index, 1);
+  }
+  return monomialOf(remaining);
+}
+
+/**
+ * Exact integers of any size. Number arithmetic is many times faster than bigint arithmetic, so an integer is a number
+ * if it is safe, else a bigint. Equal integers are therefore `===`, and `<` compares both kinds.
+ */
+export type Integer = number | bigint;
+
+const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+
+export const integer = (x: bigint): Integer => (x <= MAX_SAFE && x >= -MAX_SAFE ? Number(x) : x);
+
+// A sum or a product that is not exact in floating point exceeds every safe integer.
+
+export function plus(x: Integer, y: Integer): Integer {
+  if (typeof x === "number" && typeof y === "number") {
+    const total = x + y;
+    if (Number.isSafeInteger(total)) return total;
+  }
+  return integer(BigInt(x) + BigInt(y));
+}
+
+export function times(x: Integer, y: Integer): Integer {
+  if (typeof x === "number" && typeof y === "number") {
+    const product = x * y;
+    if (Number.isSafeInteger(product)) return product;
+  }
+  return integer(BigInt(x) * BigInt(y));
+}
+
+/** The remainder of `x` divided by `y`, from 0 to below the magnitude of `y`. */
+export function remainderOf(x: Integer, y: Integer): Integer {
+  if (typeof x === "number" && typeof y === "number") {
+    const remainder = x % y;
+    return remainder < 0 ? remainder + Math.abs(y) : remainder;
+  }
+  const remainder = BigInt(x) % BigInt(y);
+  return integer(remainder < 0n ? remainder + BigInt(magnitude(y)) : remainder);
+}
+
+/** `x / y`, if `y` divides `x`. */
+export function exactQuotient(x: Integer, y: Integer): Integer {
+  if (typeof x === "number" && typeof y === "number") return x / y;
+  return integer(BigInt(x) / BigInt(y));
+}
+
+/** The largest integer that is at most `x / y`, for `y > 0`. */
+export const floorQuotient = (x: Integer, y: Integer): Integer => exactQuotient(plus(x, -remainderOf(x, y)), y);
+
+export const magnitude = (x: Integer): Integer => (x < 0 ? -x : x);
+
+export function gcd(x: Integer, y: Integer): Integer {
+  let [a, b] = [magnitude(x), magnitude(y)];
+  while (b !== 0) [a, b] = [b, remainderOf(a, b)];
+  return a;
+}
 
 /** A monomial times a coefficient, which is not 0. */
 export interface PolynomialTerm {
@@ -209,4 +346,53 @@ export function tighten(p: Polynomial): Polynomial {
   const rounded = floorQuotient(constantOf(p), divisor);
   if (rounded !== 0) terms.push({ monomial: UNIT, coefficient: rounded });
   return new Polynomial(terms);
+}
+
+// Conditions on polynomials, and the definitions of the atoms in them.
+
+/** `p >= 0`, or `p = 0` if it is an equation. */
+export interface Condition {
+  readonly p: Polynomial;
+  readonly isEquation: boolean;
+}
+
+export const atLeastZero = (p: Polynomial): Condition => ({ p, isEquation: false });
+
+export const isZero = (p: Polynomial): Condition => ({ p, isEquation: true });
+
+/** A disjunction: one of these lists of conditions is true. `atoms` are the atoms that it defines. */
+export interface CaseSplit {
+  readonly atoms: readonly string[];
+  readonly cases: readonly (readonly Condition[])[];
+}
+
+/**
+ * The definition of an atom that is not a symbol: a division `dividend = divisor * quotient + remainder`, a minimum or
+ * maximum, a conditional, or an uninterpreted function.
+ */
+export type Definition =
+  | {
+      readonly kind: "division";
+      readonly dividend: Polynomial;
+      readonly divisor: Polynomial;
+      readonly quotient: string;
+      readonly remainder: string;
+      /** The key under which the quotient is interned, if the divisor is positive. */
+      readonly key: string | undefined;
+    }
+  | {
+      readonly kind: "extreme";
+      readonly of: "least" | "greatest";
+      readonly x: Polynomial;
+      readonly y: Polynomial;
+      readonly name: string;
+    }
+  | { readonly kind: "choice" }
+  | { readonly kind: "call"; readonly name: string; readonly args: readonly Polynomial[] };
+
+export interface DefinedConditions {
+  readonly conditions: readonly Condition[];
+  readonly cases: readonly CaseSplit[];
+  /** The definition of each atom. */
+  readonly definitions: ReadonlyMap<string, Definition>;
 }

@@ -1,7 +1,6 @@
 /** Derives bounds of a quotient without a closed form from its divisor and from the facts about its dividend. */
 import { provesNonNegative } from "./non-negativity.js";
 import { isDefinedHere, type FactSet } from "./facts.js";
-import { monomialOf, UNIT, divideMonomial } from "./monomial.js";
 import {
   add,
   asMonomial,
@@ -15,8 +14,13 @@ import {
   scale,
   single,
   subtract,
+  monomialOf,
+  UNIT,
+  divideMonomial,
+  atLeastZero,
+  type Condition,
+  isZero,
 } from "./polynomial.js";
-import { atLeastZero, type Condition, isZero } from "./conditions.js";
 
 /** A division of a nonnegative dividend by a positive divisor. */
 interface EuclideanDivision {

@@ -30,12 +30,10 @@ import { ELEMENT_PREFIX, inputElement } from "../model/input-elements.js";
 import { opEvents } from "../model/events.js";
 import type { SymbolicModel } from "../model/model.js";
 import type { Environment } from "../model/symbolic-environment.js";
-import { Entailment, STEPS } from "./entailment.js";
-import { canonical, integerMonomials } from "./integer-form.js";
-import { assignments } from "./instances.js";
+import { canonical, integerMonomials, Entailment, STEPS } from "./integer-form.js";
+import { assignments } from "./indices.js";
 import { KernelValues, type StoredValue } from "./kernel-values.js";
 import { mentionsState } from "./loops.js";
-import type { Case, Need } from "./cases.js";
 import { Normalizer } from "./normalizer.js";
 import {
   type Atom,
@@ -48,10 +46,11 @@ import {
   polynomialOf,
   samePolynomial,
   subtractPolynomials,
+  type Case,
+  type Need,
 } from "./polynomial.js";
-import { noRule } from "./no-rule.js";
 import { changeReal, input, integer, type Real } from "./real.js";
-import { isInteger, isLess, isNegative, ONE, opposite } from "./rational.js";
+import { isInteger, isLess, isNegative, ONE, opposite, noRule } from "./rational.js";
 import { type ReferenceScope, TorchReference } from "./torch-reference.js";
 import { type Computed, type Instability, instabilityOf, type KnownExponents } from "./stability.js";
 import type { TorchSymbol } from "./torch-tensor.js";

@@ -8,17 +8,15 @@ import { type KernelIR, paramsOf, type TensorParam, tensorsOf } from "../../ir/n
 import { not, type Term } from "../../symbolic/term.js";
 import type { TorchNode } from "../../torch/node.js";
 import { atAxis } from "../../types/axis.js";
-import type { ConstexprAssignment } from "../model/launch.js";
+import { type ConstexprAssignment, variantsOf } from "../model/launch.js";
 import { modelOf } from "../model/model.js";
-import { variantsOf } from "../model/variants.js";
 import { compareOutput, type Comparison } from "./compare.js";
-import { NoRule } from "./no-rule.js";
+import { NoRule, isOne, textOf } from "./rational.js";
 import { compareGradient } from "./gradients.js";
 import { type CheckedPreconditions, type ComparedOperator, Launches } from "./operators.js";
-import { withAtoms } from "./polynomial.js";
-import { caseText } from "./show.js";
+import { withAtoms, type Atom, type Factor, type Monomial, type Polynomial, type Case } from "./polynomial.js";
 import type { Instability } from "./stability.js";
-
+import { ELEMENT_PREFIX } from "../model/input-elements.js";
 /** `unstable`: equal, but may overflow or cancel. `unknown`: what was left, as the author reads it. */
 export type Computes =
   | { readonly kind: "equal" }
@@ -141,4 +139,99 @@ function flagChoices(ir: KernelIR, assignment: ConstexprAssignment, launch: Flag
       ]),
     [[]],
   );
+}
+
+// Normal forms as text, in the author's names.
+
+const NARY = { sum: " + ", product: "·", all: " and ", some: " or " } as const;
+const BINARY = {
+  atMost: "≤",
+  equal: "=",
+  quotient: "//",
+  floorQuotient: "//",
+  remainder: "%",
+  floorRemainder: "%",
+} as const;
+
+function termText(term: Term): string {
+  const operands = term.operands.map(termText);
+  switch (term.kind) {
+    case "number":
+      return String(term.value);
+    case "symbol":
+      return term.name;
+    case "true":
+    case "false":
+      return term.kind;
+    case "sum":
+    case "product":
+    case "all":
+    case "some":
+      return `(${operands.join(NARY[term.kind])})`;
+    case "atMost":
+    case "equal":
+    case "quotient":
+    case "floorQuotient":
+    case "remainder":
+    case "floorRemainder":
+      return `(${operands.join(` ${BINARY[term.kind]} `)})`;
+    case "not":
+      return `not ${operands.join("")}`;
+    case "least":
+      return `min(${operands.join(", ")})`;
+    case "greatest":
+      return `max(${operands.join(", ")})`;
+    case "choice":
+      return `choose(${operands.join(", ")})`;
+    case "call":
+      return term.name.startsWith(ELEMENT_PREFIX)
+        ? `${term.name.slice(ELEMENT_PREFIX.length)}[${operands.join(", ")}]`
+        : `${term.name}(${operands.join(", ")})`;
+    default:
+      return term satisfies never;
+  }
+}
+
+const polynomialText = (p: Polynomial): string => [...p.values()].map(monomialText).join(" + ") || "0";
+
+function monomialText({ coefficient, factors }: Monomial): string {
+  const parts = [...factors.values()].map(factorText);
+  if (!isOne(coefficient) || parts.length === 0) parts.unshift(textOf(coefficient));
+  return parts.join("·");
+}
+
+function factorText({ atom, exponent }: Factor): string {
+  if (atom.kind === "exp") return `exp(${isOne(exponent) ? "" : `${textOf(exponent)}·`}${polynomialText(atom.of)})`;
+  return isOne(exponent) ? atomText(atom) : `${atomText(atom)}^${textOf(exponent)}`;
+}
+
+function atomText(atom: Atom): string {
+  switch (atom.kind) {
+    case "input":
+    case "state":
+      return atom.index.length === 0 ? atom.name : `${atom.name}[${atom.index.map(termText).join(", ")}]`;
+    case "integer":
+      return termText(atom.term);
+    case "constant":
+      return atom.name;
+    case "base":
+      return textOf(atom.value);
+    case "exp":
+      return `exp(${polynomialText(atom.of)})`;
+    case "sum":
+      return `(${polynomialText(atom.of)})`;
+    case "function":
+      return `${atom.name}(${atom.operands.map(polynomialText).join(", ")})`;
+    case "fold": {
+      const { kind, variables, domain, body } = atom.fold;
+      return `${kind}[${variables.join(", ")}: ${domain.map(termText).join(" and ")}](${polynomialText(body)})`;
+    }
+    default:
+      return atom satisfies never;
+  }
+}
+
+function caseText({ conditions, value }: Case): string {
+  const condition = conditions.length === 0 ? "" : ` where ${conditions.map(termText).join(" and ")}`;
+  return `${typeof value === "string" ? value : polynomialText(value)}${condition}`;
 }

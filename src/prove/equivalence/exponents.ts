@@ -3,7 +3,7 @@
  * the other operand is an element.
  */
 import { substitute, symbol, symbolsIn, type Term } from "../../symbolic/term.js";
-import { assignments, isElementOf } from "./instances.js";
+import { assignments, isElementOf } from "./indices.js";
 import { canonical } from "./integer-form.js";
 import { isPositiveSum } from "./functions.js";
 import type { Normalizer } from "./normalizer.js";

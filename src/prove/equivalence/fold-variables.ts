@@ -14,8 +14,7 @@ import {
   type Term,
   termsIn,
 } from "../../symbolic/term.js";
-import type { Entailment } from "./entailment.js";
-import { canonical, exactQuotient, linearIn, mentions } from "./integer-form.js";
+import { canonical, exactQuotient, linearIn, mentions, type Entailment } from "./integer-form.js";
 import { freshName } from "./real.js";
 import { factorsOf, partsOf, type Polynomial, termsOfAtom } from "./polynomial.js";
 

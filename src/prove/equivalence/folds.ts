@@ -24,12 +24,9 @@ import {
   shiftStarts,
   splitDigits,
 } from "./fold-variables.js";
-import { canonical, linearIn, mentions } from "./integer-form.js";
-import { integerPolynomial } from "./integer-values.js";
-import type { Entailment } from "./entailment.js";
-import { isElementOf } from "./instances.js";
+import { canonical, linearIn, mentions, integerMonomials, type Entailment } from "./integer-form.js";
 import { maximumOf } from "./functions.js";
-import type { Indices } from "./indices.js";
+import { type Indices, isElementOf } from "./indices.js";
 import {
   addPolynomials,
   atomOf,
@@ -54,10 +51,31 @@ import {
   symbolsOf,
   UNIT,
   withoutFactor,
+  type Atom,
+  constantPolynomial,
 } from "./polynomial.js";
-import { noRule } from "./no-rule.js";
 import { type FoldKind, freshName } from "./real.js";
-import { inverse, isOne, isPositive, ONE, sameRational } from "./rational.js";
+import { inverse, isOne, isPositive, ONE, sameRational, noRule, rational } from "./rational.js";
+import { ELEMENT_PREFIX } from "../model/input-elements.js";
+
+// Integer terms as real values.
+
+/** An integer term as a sum of products. */
+export function integerPolynomial(term: Term): Polynomial {
+  const monomials = integerMonomials(term).map(({ factor, atoms }) =>
+    atoms.reduce(
+      (result, atom) => multiplyPolynomials(result, atomPolynomial(integerAtom(atom))),
+      constantPolynomial(rational(factor)),
+    ),
+  );
+  return addPolynomials(...monomials);
+}
+
+function integerAtom(term: Term): Atom {
+  return term.kind === "call" && term.name.startsWith(ELEMENT_PREFIX)
+    ? atomOf({ kind: "input", name: term.name.slice(ELEMENT_PREFIX.length), index: term.operands })
+    : atomOf({ kind: "integer", term });
+}
 
 /** What folds need of the normalizer that they are part of. */
 export interface FoldContext {

@@ -17,9 +17,7 @@ import {
   TRUE,
 } from "../../symbolic/term.js";
 import { GIVEN } from "../model/launch.js";
-import { type Case, merged, type Need, needOf, outerConditions, type Value } from "./cases.js";
-import type { Entailment } from "./entailment.js";
-import { FoldNormalizer } from "./folds.js";
+import { FoldNormalizer, integerPolynomial } from "./folds.js";
 import {
   absOf,
   comparisonOf,
@@ -35,8 +33,7 @@ import {
   tanhOf,
 } from "./functions.js";
 import { conditionUnder, Indices } from "./indices.js";
-import { canonical } from "./integer-form.js";
-import { integerPolynomial } from "./integer-values.js";
+import { canonical, type Entailment } from "./integer-form.js";
 import {
   addPolynomials,
   type Atom,
@@ -51,10 +48,15 @@ import {
   type Polynomial,
   subtractPolynomials,
   UNIT,
+  type Case,
+  merged,
+  type Need,
+  needOf,
+  outerConditions,
+  type Value,
 } from "./polynomial.js";
-import { NoRule, noRule } from "./no-rule.js";
 import { choose, type FoldKind, type FunctionName, INFINITE, integer, type Real } from "./real.js";
-import { isInteger, isNegative, MINUS_ONE, type Rational, rational } from "./rational.js";
+import { isInteger, isNegative, MINUS_ONE, type Rational, rational, NoRule, noRule } from "./rational.js";
 
 type Choice = Extract<Real, { kind: "choice" }>;
 type FoldExpression = Extract<Real, { kind: "fold" }>;

@@ -22,11 +22,9 @@ import type { FactSet } from "../algebra/facts.js";
 import { assume } from "../algebra/interpret.js";
 import { FactScopes } from "../model/fact-scopes.js";
 import { ELEMENT_PREFIX } from "../model/input-elements.js";
-import { GIVEN } from "../model/launch.js";
+import { GIVEN, variantsOf } from "../model/launch.js";
 import { modelOf, type SymbolicModel } from "../model/model.js";
-import { variantsOf } from "../model/variants.js";
-import { variablesOf } from "../model/same-element.js";
-import { writtenWhere } from "../model/written-elements.js";
+import { writtenWhere, variablesOf } from "../model/written-elements.js";
 import {
   compareCases,
   type Comparison,
@@ -42,18 +40,14 @@ import {
   storedInstability,
   storesTo,
 } from "./compare.js";
-import { Entailment, STEPS } from "./entailment.js";
-import type { Case, Need } from "./cases.js";
-import type { StoredValue } from "./kernel-values.js";
+import { type StoredValue, withoutUpdates } from "./kernel-values.js";
 import { Normalizer } from "./normalizer.js";
 import { isBoundedExponent } from "./exponents.js";
-import { canonical } from "./integer-form.js";
-import { NoRule, noRule } from "./no-rule.js";
-import { atomPolynomial, type Polynomial } from "./polynomial.js";
+import { canonical, Entailment, STEPS } from "./integer-form.js";
+import { atomPolynomial, type Polynomial, type Case, type Need } from "./polynomial.js";
 import { changeReal, choose, input, power, type Real, zero } from "./real.js";
-import { withoutUpdates } from "./updates.js";
-import { HALF, MINUS_ONE, opposite } from "./rational.js";
-import { casesReal, toReal } from "./to-real.js";
+import { HALF, MINUS_ONE, opposite, NoRule, noRule } from "./rational.js";
+import { casesReal, toReal } from "./loops.js";
 import { TorchReference } from "./torch-reference.js";
 import type { Instability } from "./stability.js";
 import { isTerm, type SymbolicTensor, tensorOf, type TorchSymbol } from "./torch-tensor.js";

@@ -1,6 +1,12 @@
 /** Exact rational numbers. */
-import { gcd, integer } from "../algebra/exact-integer.js";
-import { noRule } from "./no-rule.js";
+import { gcd, integer } from "../algebra/polynomial.js";
+
+/** What no rule covers. It ends the comparison of an output, whose verdict is unknown. */
+export class NoRule extends Error {}
+
+export function noRule(what: string): never {
+  throw new NoRule(what);
+}
 
 /** The limit on digits, beyond which nothing is computed. */
 const MAX_SIZE = 10n ** 400n;

@@ -4,8 +4,22 @@
  */
 import type { Location } from "../../diagnostics/diagnostic.js";
 import { andTerm, atLeast, below, FALSE, number, substitute, symbol, type Term, TRUE } from "../../symbolic/term.js";
-import { isOne as isUnitDim } from "../model/symbolic.js";
-import { HALF, inverse, MINUS_ONE, ONE, opposite, type Rational, rational } from "./rational.js";
+import { isOne as isUnitDim, broadcastLane, broadcastShape } from "../model/symbolic-environment.js";
+import {
+  HALF,
+  inverse,
+  MINUS_ONE,
+  ONE,
+  opposite,
+  type Rational,
+  rational,
+  rationalOf,
+  NoRule,
+  noRule,
+} from "./rational.js";
+import { isInt, members } from "../../types/dtype.js";
+import type { Type } from "../../types/types.js";
+import type { OpStatement } from "../../ir/nodes.js";
 
 /** Functions without a rule that expands them. */
 export type FunctionName =
@@ -150,7 +164,7 @@ const SCALES = [1n, -1n, 2n, -2n, 4n, -4n].flatMap((scale) => [rational(scale), 
  * The number that a literal stands for. A literal that rounds to the same float32 as a known irrational number is that
  * number: kernels compute with the float32.
  */
-export function literalReal(value: number, toRational: (value: number) => Rational): Real {
+function literalReal(value: number, toRational: (value: number) => Rational): Real {
   if (value === -Infinity) return INFINITE;
   if (value === Infinity) return { kind: "multiply", operands: OF_INFINITY };
   if (!Number.isFinite(value)) return undefinedReal("a literal that is not finite");
@@ -242,4 +256,71 @@ export function partsOfReal(x: Real): readonly Real[] {
     default:
       return x satisfies never;
   }
+}
+
+// Tiles of real values: an expression for each lane.
+
+/** A tile of real values, or a scalar. */
+export interface RealTile {
+  readonly shape: readonly Term[];
+  at(lane: readonly Term[]): Real;
+  /** The largest absolute value of integers that are shown not to wrap. */
+  readonly largest?: Term | undefined;
+}
+
+/** One of two values in each lane, by a condition. */
+export interface TruthTile {
+  readonly shape: readonly Term[];
+  pick(lane: readonly Term[], then: Real, otherwise: Real): Real;
+}
+
+export const at = (tile: RealTile, lane: readonly Term[]): Real => tile.at(broadcastLane(tile.shape, lane));
+
+/** A tile that computes each lane once. */
+export function tileOf(shape: readonly Term[], laneAt: (lane: readonly Term[]) => Real): RealTile {
+  const lanes = new Map<string, Real>();
+  return {
+    shape,
+    at(lane) {
+      const key = lane.map(({ id }) => id).join();
+      let value = lanes.get(key);
+      if (value === undefined) lanes.set(key, (value = laneAt(lane)));
+      return value;
+    },
+  };
+}
+
+export const lanewise = (tiles: readonly RealTile[], compute: (...values: readonly Real[]) => Real): RealTile =>
+  tileOf(broadcastShape(...tiles.map(({ shape }) => shape)), (lane) => compute(...tiles.map((tile) => at(tile, lane))));
+
+export const scalarTile = (value: Real): RealTile => ({ shape: [], at: () => value });
+/** A tile whose use has no rule. */
+export const unknownTile = (why: string): RealTile => ({ shape: [], at: () => noRule(why) });
+
+export const isIntegerType = (type: Type): boolean => type.kind === "tile" && members(type.dtype).every(isInt);
+
+export function literalOf(value: number | bigint | boolean | string): Real {
+  if (typeof value === "number") return literalReal(value, rationalOf);
+  if (typeof value === "bigint") return real(rational(value));
+  return typeof value === "boolean" ? real(rational(Number(value))) : noRule("a text");
+}
+
+/** The tile of a rule, or a tile whose use is unknown. */
+export function attempt(compute: () => RealTile): RealTile {
+  try {
+    return compute();
+  } catch (error) {
+    if (error instanceof NoRule) return unknownTile(error.message);
+    throw error;
+  }
+}
+
+/** A tile whose values know the author's line. */
+export function located({ location }: OpStatement, tile: RealTile): RealTile {
+  if (!location) return tile;
+  const { at } = tileOf(tile.shape, (lane) => {
+    const value = tile.at(lane);
+    return value.at ? value : { ...value, at: location };
+  });
+  return { ...tile, at };
 }

@@ -12,12 +12,10 @@
  */
 import type { Location } from "../../diagnostics/diagnostic.js";
 import { conditionsOf, FALSE, not, type Term } from "../../symbolic/term.js";
-import { type Case, valueKey } from "./cases.js";
 import { type ExponentScope, isBoundedExponent } from "./exponents.js";
-import { isInstance } from "./instances.js";
+import { isInstance } from "./indices.js";
 import { canonical } from "./integer-form.js";
 import type { Normalizer } from "./normalizer.js";
-import { NoRule } from "./no-rule.js";
 import {
   leadingMonomial,
   negatePolynomial,
@@ -26,6 +24,8 @@ import {
   polynomialKey,
   scalePolynomial,
   subtractPolynomials,
+  type Case,
+  valueKey,
 } from "./polynomial.js";
 import {
   inverse,
@@ -38,6 +38,7 @@ import {
   times,
   toNumber,
   ZERO,
+  NoRule,
 } from "./rational.js";
 import { partsOfReal, type Real } from "./real.js";
 

@@ -1,9 +1,8 @@
 /** Rules of torch's elementwise functions. */
-import { broadcastLane } from "../model/symbolic.js";
+import { broadcastLane } from "../model/symbolic-environment.js";
 import type { NumberComparison } from "../../torch/node.js";
 import { difference, product, sum, type Term } from "../../symbolic/term.js";
-import { comparisonRules, compared, exp2Of, unaryRules } from "./kernel-rules.js";
-import { noRule } from "./no-rule.js";
+import { comparisonRules, compared, exp2Of, unaryRules } from "./functions.js";
 import {
   add,
   apply,
@@ -21,7 +20,7 @@ import {
   subtract,
   zero,
 } from "./real.js";
-import { HALF, rational, rationalOf } from "./rational.js";
+import { HALF, rational, rationalOf, noRule } from "./rational.js";
 import {
   floatsOf,
   lanewise,

@@ -1,5 +1,5 @@
 /** Rules of torch's reductions, products of matrices, normalizations and losses. */
-import { broadcastLane, broadcastShape } from "../model/symbolic.js";
+import { broadcastLane, broadcastShape } from "../model/symbolic-environment.js";
 import { atAxis } from "../../types/axis.js";
 import {
   andTerm,
@@ -16,7 +16,6 @@ import {
   TRUE,
   truth,
 } from "../../symbolic/term.js";
-import { noRule } from "./no-rule.js";
 import {
   add,
   apply,
@@ -36,7 +35,7 @@ import {
   inverseRoot,
   square,
 } from "./real.js";
-import { rationalOf } from "./rational.js";
+import { rationalOf, noRule } from "./rational.js";
 import { floatTensor } from "./torch-elementwise.js";
 import {
   axisOf,

@@ -1,5 +1,5 @@
 /** A recorded reference as real expressions of an element's index. */
-import { broadcastLane } from "../model/symbolic.js";
+import { broadcastLane } from "../model/symbolic-environment.js";
 import { difference, FALSE, iteTerm, product, quotient, remainder, sum, type Term, TRUE } from "../../symbolic/term.js";
 import { bindArguments, recordOf } from "../../torch/functions.js";
 import {
@@ -12,10 +12,8 @@ import {
   type TorchCall,
   type TorchNode,
 } from "../../torch/node.js";
-import { noRule } from "./no-rule.js";
 import { choose, divide, power } from "./real.js";
-import { rationalOf } from "./rational.js";
-import { torchRules } from "./torch-rules.js";
+import { rationalOf, noRule } from "./rational.js";
 import {
   isListOf,
   isTerm,
@@ -26,7 +24,15 @@ import {
   termOf,
   type TorchSymbol,
   transposed,
+  type TorchRule,
 } from "./torch-tensor.js";
+import { elementwiseRules } from "./torch-elementwise.js";
+import { foldRules } from "./torch-folds.js";
+import { shapeRules } from "./torch-shapes.js";
+
+// The real functions that torch's functions compute. A function without a rule ends the comparison.
+
+const torchRules: Readonly<Record<string, TorchRule>> = { ...elementwiseRules, ...shapeRules, ...foldRules };
 
 /** What a reference may use. */
 export interface ReferenceScope {

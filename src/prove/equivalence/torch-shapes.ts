@@ -1,9 +1,9 @@
 /** Rules of torch's functions that create, move and select elements. */
 import { atAxis } from "../../types/axis.js";
 import { below, difference, equal, number, product, quotient, sum, type Term, atMost } from "../../symbolic/term.js";
-import { broadcastLane, isOne } from "../model/symbolic.js";
+import { broadcastLane, isOne } from "../model/symbolic-environment.js";
 import { canonical, exactQuotient } from "./integer-form.js";
-import { noRule } from "./no-rule.js";
+import { noRule } from "./rational.js";
 import { choose, integer, one, type Real, zero, undefinedReal } from "./real.js";
 import {
   axisOf,

@@ -15,11 +15,10 @@ import {
   type Term,
 } from "../../symbolic/term.js";
 import type { NumberComparison } from "../../torch/node.js";
-import { broadcastLane, broadcastShape } from "../model/symbolic.js";
+import { broadcastLane, broadcastShape } from "../model/symbolic-environment.js";
 import { canonical } from "./integer-form.js";
-import { noRule } from "./no-rule.js";
 import { INFINITE, integer, type Real, real } from "./real.js";
-import { rational, rationalOf } from "./rational.js";
+import { rational, rationalOf, noRule } from "./rational.js";
 
 /** A tensor of floats, or of integers if it has `terms`, or of truth values if it has `pick`. */
 export interface SymbolicTensor {

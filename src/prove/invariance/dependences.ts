@@ -22,7 +22,7 @@ import {
 } from "../../symbolic/term.js";
 import type { Normalizer } from "../equivalence/normalizer.js";
 import { ELEMENT_PREFIX } from "../model/input-elements.js";
-import { broadcastLane, isOne, type TermTile } from "../model/symbolic.js";
+import { broadcastLane, isOne, type TermTile } from "../model/symbolic-environment.js";
 
 /** The part that an integer plays in a value. */
 export type Role = "value" | "condition" | "iterations" | "block";

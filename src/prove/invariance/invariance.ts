@@ -14,19 +14,64 @@ import type {
 import { type KernelIR, paramsOf, type SizeParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { withTermTable } from "../../symbolic/term.js";
 import { Budget } from "../algebra/budget.js";
-import { withMonomials } from "../algebra/monomial.js";
+import { withMonomials } from "../algebra/polynomial.js";
 import { sizeFacts } from "../equivalence/compare.js";
-import { STEPS } from "../equivalence/entailment.js";
-import { NoRule } from "../equivalence/no-rule.js";
+import { STEPS } from "../equivalence/integer-form.js";
+import { NoRule } from "../equivalence/rational.js";
 import type { CheckedPreconditions } from "../equivalence/operators.js";
 import { withAtoms } from "../equivalence/polynomial.js";
 import { FactScopes } from "../model/fact-scopes.js";
 import { modelOf, type SymbolicModel } from "../model/model.js";
-import { variantsOf } from "../model/variants.js";
+import { variantsOf } from "../model/launch.js";
 import type { Dependence, Role } from "./dependences.js";
-import { mentionsSize, type Question, type Reached, WrittenElement } from "./elements.js";
+import { mentionsSize, type Question, type Reached, WrittenElement, followsSize } from "./elements.js";
 import { KernelDependences, type Write } from "./kernel-dependences.js";
-import { choiceBy, unorderedUpdate } from "./launch-choices.js";
+import { isInt, members } from "../../types/dtype.js";
+
+// What a launch chooses by a size, and in which order it updates elements.
+
+/** The reason why the config of a launch may follow a size. */
+function choiceBy(model: SymbolicModel, size: SizeParam): string | undefined {
+  const { ir, launch } = model;
+  const { tuning } = ir;
+  const key = tuning.key?.find((name) =>
+    paramsOf(ir, "size").some((param) => param.name === name && followsSize(model, param, size)),
+  );
+  if (key !== undefined && tuning.configs.length > 1) return `${key} in the autotuner's key chooses the config`;
+  const option = Object.entries(tuning.options ?? {}).find(([, block]) =>
+    launch.host(block).some((term) => mentionsSize(model, term, size)),
+  );
+  return option && `${option[0]} is computed from ${size.name}`;
+}
+
+/** Atomics of integers that give one result in any order, if nobody looks at what they return. */
+const COMMUTATIVE: ReadonlySet<string> = new Set([
+  "atomicAdd",
+  "atomicMax",
+  "atomicMin",
+  "atomicAnd",
+  "atomicOr",
+  "atomicXor",
+]);
+
+/** Why the updates of an output may give other bits in another run. */
+function unorderedUpdate(writes: readonly Write[], output: TensorParam): RunsVerdict | undefined {
+  const kinds = new Set<string>();
+  for (const { access } of writes) {
+    if (access.tensor !== output) continue;
+    const { name } = access.statement.op;
+    kinds.add(name);
+    if (access.accessKind !== "atomic" || (COMMUTATIVE.has(name) && isExact(name, output))) continue;
+    const at = access.statement.location;
+    return { kind: "dependent", why: `programs update it with tl.${name} in any order`, ...(at && { at }) };
+  }
+  const atomic = [...kinds].find((name) => COMMUTATIVE.has(name));
+  if (atomic === undefined || kinds.size === 1) return undefined;
+  return { kind: "unknown", missing: `tl.${atomic} and other writes meet in any order` };
+}
+
+const isExact = (name: string, { dtype }: TensorParam): boolean =>
+  members(dtype).every(isInt) || name === "atomicMax" || name === "atomicMin";
 
 export interface InvarianceContext {
   readonly checked: ReturnType<CheckedPreconditions>;

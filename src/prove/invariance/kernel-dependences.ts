@@ -15,11 +15,10 @@ import {
 } from "../../ir/nodes.js";
 import { callBindings, capturesOf } from "../../ir/walk.js";
 import { asTruth, substitute, type Term } from "../../symbolic/term.js";
-import { repeatedValues } from "../equivalence/repeated-values.js";
 import { type Access, mayWrite } from "../model/accesses.js";
-import { type BranchStep, type Event, type LoopStep, opEvents, type OpStep } from "../model/events.js";
+import { type BranchStep, type Event, type LoopStep, opEvents, type OpStep, repeatedValues } from "../model/events.js";
 import type { SymbolicModel } from "../model/model.js";
-import { broadcastShape, laneReplacements, scalar, type TermTile } from "../model/symbolic.js";
+import { broadcastShape, laneReplacements, scalar, type TermTile } from "../model/symbolic-environment.js";
 import { type DependentTile, type LoopValues, NOTHING } from "./dependences.js";
 import { visitOp } from "./op-dependences.js";
 

@@ -6,8 +6,7 @@ import { typedArguments } from "../../ir/typed.js";
 import { walk } from "../../ir/walk.js";
 import { number, symbol, type Term } from "../../symbolic/term.js";
 import { isInt, members } from "../../types/dtype.js";
-import { isOne, type TermTile } from "../model/symbolic.js";
-import type { Environment } from "../model/symbolic-environment.js";
+import { type Environment, isOne, type TermTile } from "../model/symbolic-environment.js";
 import { type Collection, type DependentTile, isKnown, NOTHING, type Point, termAt } from "./dependences.js";
 
 export interface OpUse {

@@ -25,10 +25,8 @@ import {
   symbolsIn,
   type Term,
 } from "../../symbolic/term.js";
-import type { Environment } from "./symbolic-environment.js";
-import { strideName } from "./launch.js";
-import { inputElement } from "./input-elements.js";
 import {
+  type Environment,
   at,
   broadcastLane,
   broadcastShape,
@@ -38,8 +36,9 @@ import {
   type SymbolicView,
   type TermTile,
   tile,
-} from "./symbolic.js";
-
+} from "./symbolic-environment.js";
+import { strideName } from "./launch.js";
+import { inputElement } from "./input-elements.js";
 export type ViewMasks = (axis: ViewAxis) => BoundsChecks;
 
 /** One axis of a tensor, as an access indexes it. */

@@ -9,8 +9,7 @@ import { zip } from "../algebra/zip.js";
 import { assume, entails } from "../algebra/interpret.js";
 import { FactSet } from "../algebra/facts.js";
 import { monotoneFunctions } from "./partitions.js";
-import type { Environment } from "./symbolic-environment.js";
-import { at, type TermTile } from "./symbolic.js";
+import { type Environment, at, type TermTile } from "./symbolic-environment.js";
 
 /**
  * A loop-carried variable before the loop and at the end of an iteration. `mark` is the uninterpreted function that

@@ -17,13 +17,11 @@ import {
   symbol,
   type Term,
 } from "../../symbolic/term.js";
-import { provesDigits } from "../algebra/digits.js";
+import { provesDigits } from "../algebra/division.js";
 import { polynomialOf } from "../algebra/interpret.js";
 import { isDefinedHere, type FactSet } from "../algebra/facts.js";
 import type { SymbolicModel } from "./model.js";
 import { rowFunction } from "./partitions.js";
-import { type Integer, magnitude } from "../algebra/exact-integer.js";
-import { asAtom, type Monomial, monomialOf, UNIT, divideMonomial } from "../algebra/monomial.js";
 import {
   asMonomial,
   isEqual,
@@ -33,6 +31,13 @@ import {
   type PolynomialTerm,
   single,
   ZERO,
+  type Integer,
+  magnitude,
+  asAtom,
+  type Monomial,
+  monomialOf,
+  UNIT,
+  divideMonomial,
 } from "../algebra/polynomial.js";
 
 /** An index, and its value for the element. */

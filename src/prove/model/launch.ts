@@ -45,7 +45,44 @@ import {
 import { isInt, members } from "../../types/dtype.js";
 import { readText } from "../../types/constexpr-value.js";
 import type { Dim } from "../../types/shape.js";
-import { configRatios, type ConstexprRatio } from "./config-ratios.js";
+import { zip } from "../algebra/zip.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
+import type { Config } from "../../compiled/compiled-kernel.js";
+
+// Constexprs that have a constant ratio in all configs, such as `BLOCK_N = 2 * HALF_N`. One symbol represents both.
+
+/** A constexpr as a multiple of another. */
+interface ConstexprRatio {
+  readonly times: number;
+  readonly of: string;
+}
+
+/**
+ * The constexprs that are multiples of others, by name. Constexprs with the same value in all configs are not related.
+ */
+function configRatios(ir: KernelIR): ReadonlyMap<string, ConstexprRatio> {
+  const { configs } = ir.tuning;
+  const columns = paramsOf(ir, "constexpr")
+    .filter(({ from }) => from === "config")
+    .flatMap(({ name }) => {
+      const values = configs.map((config) => Number(config.values[name]));
+      const [first] = values;
+      const isRelatable = values.every((each) => Number.isInteger(each) && each >= 1) && new Set(values).size > 1;
+      return first !== undefined && isRelatable ? [{ name, first, values }] : [];
+    })
+    .toSorted((x, y) => x.first - y.first);
+  const ratios = new Map<string, ConstexprRatio>();
+  columns.forEach(({ name, first, values }, i) => {
+    for (const base of columns.slice(0, i)) {
+      const times = first / base.first;
+      if (ratios.has(base.name) || !Number.isInteger(times)) continue;
+      if (!zip(values, base.values).every(([value, baseValue]) => value === times * baseValue)) continue;
+      ratios.set(name, { times, of: base.name });
+      return;
+    }
+  });
+  return ratios;
+}
 
 /** The fixed values of constexprs: those of one config, or the non-symbolic ones that a group of configs shares. */
 export type ConstexprAssignment = Readonly<Record<string, number | boolean | string>>;
@@ -351,4 +388,29 @@ export function isPositive(term: Term, facts: readonly Term[]): boolean {
     ({ kind, operands }) =>
       kind === "atMost" && operands[1] === term && operands[0].kind === "number" && operands[0].value >= 1n,
   );
+}
+
+// The variants of a kernel that one symbolic execution each covers.
+
+interface Variant {
+  readonly assignment: ConstexprAssignment;
+  readonly configs: readonly Config[];
+}
+
+/**
+ * The distinct constexpr assignments of configs, without integers that are at least 1 in every config, which become
+ * symbols.
+ */
+export function variantsOf({ tuning: { configs } }: KernelIR): readonly Variant[] {
+  const isSymbol = (name: string) =>
+    configs.every(({ values }) => Number.isInteger(values[name]) && Number(values[name]) >= 1);
+  const variants = new Map<string, { assignment: ConstexprAssignment; configs: Config[] }>();
+  for (const config of configs) {
+    const assignment = Object.fromEntries(Object.entries(config.values).filter(([name]) => !isSymbol(name)));
+    const key = cacheKey(assignment);
+    const variant = variants.get(key);
+    if (variant) variant.configs.push(config);
+    else variants.set(key, { assignment, configs: [config] });
+  }
+  return [...variants.values()];
 }

@@ -42,17 +42,23 @@ import {
   type Term,
   TRUE,
 } from "../../symbolic/term.js";
-import { Environment } from "./symbolic-environment.js";
-import { stepSign } from "./affine-state.js";
+import {
+  Environment,
+  at,
+  broadcastShape,
+  UNKNOWN,
+  scalar,
+  type Symbolic,
+  type TermTile,
+  tileOf,
+} from "./symbolic-environment.js";
 import type { Event } from "./events.js";
 import type { Invariant } from "./invariants.js";
 import { type ConstexprAssignment, type SymbolicLaunch, symbolicLaunch } from "./launch.js";
-import { stateOfLoop } from "./loop-state.js";
+import { stateOfLoop, stepSign } from "./loop-state.js";
 import { zip } from "../algebra/zip.js";
-import { withNestedQuotients } from "./nested-quotients.js";
-import { applySymbolicOp } from "./operations.js";
+import { applySymbolicOp, withNestedQuotients } from "./operations.js";
 import { type Access, recordSymbolicAccess, type ViewMasks } from "./accesses.js";
-import { at, broadcastShape, UNKNOWN, scalar, type Symbolic, type TermTile, tileOf } from "./symbolic.js";
 
 /** A condition that the author assumes with `tl.assume`. */
 export interface Claim {

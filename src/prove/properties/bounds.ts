@@ -6,11 +6,16 @@ import { andTerm, atLeast, below, FALSE, number, type Term } from "../../symboli
 import type { FactScopes } from "../model/fact-scopes.js";
 import { entails } from "../algebra/interpret.js";
 import type { SymbolicModel } from "../model/model.js";
-import type { Implication, ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
+import {
+  type Implication,
+  type ObligationGenerator,
+  type ProofGap,
+  type ProofContext,
+  describeAccess,
+  describeUnknowns,
+} from "./obligations.js";
 import type { Access } from "../model/accesses.js";
 import type { RefutationQuery } from "../counterexample.js";
-import { describeAccess, describeUnknowns } from "./describe.js";
-
 const FINDING_CODES: readonly FindingCode[] = ["out-of-bounds", "false-in-bounds"];
 
 /** One obligation for each access in the source. */

@@ -6,12 +6,10 @@ import { isValue, type KernelIR, paramsOf, type TensorParam } from "../../ir/nod
 import { andTerm, equal, not, number, orTerm, symbol, type Term, TRUE } from "../../symbolic/term.js";
 import { assume } from "../algebra/interpret.js";
 import { GIVEN } from "../model/launch.js";
-import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
+import { type ObligationGenerator, type ProofGap, type ProofContext, describeUnknowns } from "./obligations.js";
 import { assumeRows } from "../model/partitions.js";
 import { conditionsToWrite, proveAndAssume } from "../model/written-elements.js";
 import type { Access } from "../model/accesses.js";
-import { describeUnknowns } from "./describe.js";
-
 const FINDING_CODES: readonly FindingCode[] = ["never-written"];
 
 export const coverageObligations: ObligationGenerator = (models) => {

@@ -11,10 +11,16 @@ import type { RefutationQuery } from "../counterexample.js";
 import type { Access } from "../model/accesses.js";
 import { type EpochPair, epochPairs, isBarrier } from "../model/epochs.js";
 import type { SymbolicModel } from "../model/model.js";
-import { areApart, pairFacts, primed, sameElementFacts, variablesOf } from "../model/same-element.js";
+import { areApart, pairFacts, primed, sameElementFacts, variablesOf } from "../model/written-elements.js";
 import { firstUnprovedBound } from "./bounds.js";
-import { describeAccess, inLineOf, missingBounds } from "./describe.js";
-import type { ObligationGenerator, ProofContext, ProofGap } from "./obligations.js";
+import {
+  type ObligationGenerator,
+  type ProofContext,
+  type ProofGap,
+  describeAccess,
+  inLineOf,
+  missingBounds,
+} from "./obligations.js";
 import { inverseOf, provesRoundTrip } from "./races.js";
 
 const FINDING_CODES: readonly FindingCode[] = ["unordered-lanes"];

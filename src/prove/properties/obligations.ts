@@ -3,11 +3,12 @@
  */
 import type { ProofProperty, Remedy } from "../../compiled/compiled-kernel.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
-import type { OpStatement, Value } from "../../ir/nodes.js";
+import type { OpStatement, Value, KernelIR } from "../../ir/nodes.js";
 import type { FactScopes } from "../model/fact-scopes.js";
 import type { SymbolicModel } from "../model/model.js";
-import type { Term } from "../../symbolic/term.js";
+import { type Term, termsIn } from "../../symbolic/term.js";
 import type { RefutationQuery } from "../counterexample.js";
+import type { Access } from "../model/accesses.js";
 
 /** A symbolic model of the kernel and the facts that hold at each of its program points. */
 export interface ProofContext {
@@ -59,3 +60,44 @@ export interface ProofObligation {
  * from some of them, so the generator joins the statements of all.
  */
 export type ObligationGenerator = (models: readonly SymbolicModel[]) => readonly ProofObligation[];
+
+// Descriptions of obligations and of missing facts, as the author reads them.
+
+const PREPOSITION = { load: "from", store: "to", atomic: "on" } as const;
+
+/** `the store to c` */
+export function describeAccess({ accessKind: does, tensor }: Pick<Access, "accessKind" | "tensor">): string {
+  const noun = does === "atomic" ? "atomic" : does;
+  return tensor ? `the ${noun} ${PREPOSITION[does]} ${tensor.name}` : `this ${noun}`;
+}
+
+/** ` in line 7` */
+export const inLineOf = ({ statement: { location } }: Pick<Access, "statement">): string =>
+  location ? ` in line ${location.line}` : "";
+
+/** The missing fact of a proof about two accesses of which one may be out of bounds. */
+export const missingBounds = (access: Access): string =>
+  `${describeAccess(access)}${inLineOf(access)} may leave it, and then reaches other elements`;
+
+/** The unknowns that a proof depends on: loaded values, ops without a rule, parameters of unknown sign. */
+export function describeUnknowns(
+  { environment, ir }: SymbolicModel,
+  terms: readonly Term[],
+  conditions: readonly Term[],
+): string {
+  for (const candidates of [terms, [...terms, ...conditions]]) {
+    const reasons = new Set([...termsIn(...candidates)].flatMap(({ name }) => environment.unknowns.get(name) ?? []));
+    if (reasons.size > 0) return `; it depends on ${[...reasons].join(" and ")}`;
+  }
+  const unbounded = unboundedIn(ir, terms);
+  return unbounded.length > 0 ? `; nothing is known of ${unbounded.join(", ")}` : "";
+}
+
+/** Scalar and constexpr arguments, which the caller may pass as negative numbers. */
+function unboundedIn({ params }: KernelIR, terms: readonly Term[]): readonly string[] {
+  const names = new Set([...termsIn(...terms)].map(({ name }) => name));
+  return params.flatMap((param) => {
+    const isArgument = param.kind === "scalar" || (param.kind === "constexpr" && param.from === "argument");
+    return isArgument && names.has(param.name) ? [param.name] : [];
+  });
+}

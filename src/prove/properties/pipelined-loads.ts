@@ -24,14 +24,14 @@ import { dtypeTable, members } from "../../types/dtype.js";
 import { assume, entails } from "../algebra/interpret.js";
 import { Budget } from "../algebra/budget.js";
 import type { FactSet } from "../algebra/facts.js";
-import { withMonomials } from "../algebra/monomial.js";
+import { withMonomials } from "../algebra/polynomial.js";
 import { zip } from "../algebra/zip.js";
 import { isSatisfiable } from "../counterexample.js";
 import type { Access } from "../model/accesses.js";
 import { FactScopes } from "../model/fact-scopes.js";
-import { primed, sameElementFacts, variablesOf } from "../model/same-element.js";
+import { primed, sameElementFacts, variablesOf } from "../model/written-elements.js";
 import { iterationName, modelOf, type SymbolicModel } from "../model/model.js";
-import { variantsOf } from "../model/variants.js";
+import { variantsOf } from "../model/launch.js";
 
 /** A load that may execute before a write that the author's code executes first. */
 export interface MovedLoad {

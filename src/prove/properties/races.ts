@@ -8,12 +8,19 @@ import { andTerm, equal, substitute, symbol, type Term, TRUE } from "../../symbo
 import { entails } from "../algebra/interpret.js";
 import { firstUnprovedBound } from "./bounds.js";
 import { invert } from "../model/inverse.js";
-import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
+import {
+  type ObligationGenerator,
+  type ProofGap,
+  type ProofContext,
+  describeAccess,
+  describeUnknowns,
+  inLineOf,
+  missingBounds,
+} from "./obligations.js";
 import { assumeRows, isRow, provesSame } from "../model/partitions.js";
 import type { Access } from "../model/accesses.js";
 import type { RefutationQuery } from "../counterexample.js";
-import { describeAccess, describeUnknowns, inLineOf, missingBounds } from "./describe.js";
-import { primed, sameElementFacts, variablesOf } from "../model/same-element.js";
+import { primed, sameElementFacts, variablesOf } from "../model/written-elements.js";
 
 const FINDING_CODES: readonly FindingCode[] = ["race", "lane-conflict"];
 

@@ -15,7 +15,7 @@ import type { KernelIR } from "../../../src/ir/nodes.js";
 import { walkAll } from "../../../src/ir/walk.js";
 import { lowerViews } from "../../../src/lower/views.js";
 import { prove } from "../../../src/prove/prove.js";
-import { offsetsOnly } from "../../../src/prove/properties/offsets-only.js";
+import { offsetsOnly } from "../../../src/prove/properties/int32.js";
 import { type Limits, limitsOf } from "../../../src/types/limits.js";
 
 /** Milliseconds of one evaluation. A mistake may make a loop endless. */

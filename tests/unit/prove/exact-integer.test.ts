@@ -10,7 +10,7 @@ import {
   plus,
   remainderOf,
   times,
-} from "../../../src/prove/algebra/exact-integer.js";
+} from "../../../src/prove/algebra/polynomial.js";
 import { fc, runCount } from "../../support/property.js";
 
 /** Small ones, large ones, and those around the end of what numbers hold exactly. */

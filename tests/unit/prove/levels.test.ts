@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import { Budget } from "../../../src/prove/algebra/budget.js";
 import { assume, entails } from "../../../src/prove/algebra/interpret.js";
 import { FactSet } from "../../../src/prove/algebra/facts.js";
-import { levelsOf } from "../../../src/prove/model/levels.js";
-import { divide } from "../../../src/prove/model/shared-divisions.js";
+import { divide, levelsOf } from "../../../src/prove/model/fact-scopes.js";
 import { atLeast, below, number, quotient, remainder, sum, symbol } from "../../../src/symbolic/term.js";
 
 const [p, turn, K] = [symbol("p"), symbol("turn"), symbol("K")];

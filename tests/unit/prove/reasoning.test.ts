@@ -4,8 +4,7 @@ import { Budget } from "../../../src/prove/algebra/budget.js";
 import { provesNonNegative } from "../../../src/prove/algebra/non-negativity.js";
 import { contradict } from "../../../src/prove/algebra/contradiction.js";
 import { assume, polynomialOf, entails } from "../../../src/prove/algebra/interpret.js";
-import { FactSet } from "../../../src/prove/algebra/facts.js";
-import { monomialOf } from "../../../src/prove/algebra/monomial.js";
+import { FactSet, CopyOnWriteMap } from "../../../src/prove/algebra/facts.js";
 import {
   add,
   atom,
@@ -16,9 +15,9 @@ import {
   single,
   subtract,
   ZERO,
+  monomialOf,
 } from "../../../src/prove/algebra/polynomial.js";
-import { CopyOnWriteMap } from "../../../src/prove/algebra/copy-on-write-map.js";
-import { Valuation } from "../../../src/prove/valuation.js";
+import { Valuation } from "../../../src/prove/launch-search.js";
 import {
   andTerm,
   atLeast,

@@ -10,7 +10,7 @@ import { fromNumbers, type TileArray } from "../../../src/numerics/array.js";
 import { isBig } from "../../../src/numerics/numeric.js";
 import { table } from "../../../src/ops/table.js";
 import { combineFixpoint } from "../../../src/prove/properties/padding/abstract-lane.js";
-import { Valuation } from "../../../src/prove/valuation.js";
+import { Valuation } from "../../../src/prove/launch-search.js";
 import { asFloat, covers, type NumberClasses, classify, EMPTY } from "../../../src/symbolic/number-class.js";
 import { number, product, symbol, type Term, truth, withTermTable } from "../../../src/symbolic/term.js";
 import { dtypeTable, type DTypeName, isUnsigned } from "../../../src/types/dtype.js";

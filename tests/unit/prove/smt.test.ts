@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "../../../src/index.js";
 import { build } from "../../../src/pipeline/build.js";
 import { smtScript } from "../../../src/prove/smt.js";
-import { Valuation } from "../../../src/prove/valuation.js";
+import { Valuation } from "../../../src/prove/launch-search.js";
 import { uniform } from "../../../src/numerics/seeded-random.js";
 import {
   andTerm,

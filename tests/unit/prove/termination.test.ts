@@ -4,7 +4,7 @@ import { constexpr, kernel, scalar, tensor, tl } from "../../../src/index.js";
 import { build } from "../../../src/pipeline/build.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
-import { withMonomials } from "../../../src/prove/algebra/monomial.js";
+import { withMonomials } from "../../../src/prove/algebra/polynomial.js";
 import { modelOf } from "../../../src/prove/model/model.js";
 import { withTermTable } from "../../../src/symbolic/term.js";
 import { uniform } from "../../../src/numerics/seeded-random.js";

@@ -19,18 +19,40 @@ import { ANY_VALUE, type NumberClasses, EMPTY, POISON, POSITIVE } from "../../..
 import { FALSE, number, symbolsIn, type Term } from "../../../symbolic/term.js";
 import type { Type } from "../../../types/types.js";
 import type { FactScopes } from "../../model/fact-scopes.js";
-import { type Diagram, DecisionDiagrams, dependsOn, pathsOf, unionOf } from "./decision-diagrams.js";
+import {
+  type Diagram,
+  DecisionDiagrams,
+  dependsOn,
+  pathsOf,
+  unionOf,
+  withDepth,
+  broadcastAbstractLane,
+  type AbstractTile,
+  memoizedTile,
+  MAX_LAZY_DEPTH,
+} from "./decision-diagrams.js";
 import type { Branch, BranchStep, CallStep, LoopStep, OpStep, Event } from "../../model/events.js";
-import { genericClasses, abstractLane, type AbstractLane, mayBePoison, classesFrom } from "./abstract-lane.js";
-import { withDepth, broadcastAbstractLane, type AbstractTile, memoizedTile, MAX_LAZY_DEPTH } from "./abstract-tile.js";
+import {
+  genericClasses,
+  abstractLane,
+  type AbstractLane,
+  mayBePoison,
+  classesFrom,
+  classifyLiteral,
+  typeOfResult,
+} from "./abstract-lane.js";
 import { assume, entails } from "../../algebra/interpret.js";
 import type { SymbolicModel } from "../../model/model.js";
-import { MemoryTransfer } from "./memory.js";
-import { ElementwiseTransfer } from "./elementwise.js";
+import { ElementwiseTransfer, MemoryTransfer } from "./elementwise.js";
 import { FoldTransfer } from "./folds.js";
-import { classifyLiteral, typeOfResult } from "./literals.js";
 import { zip } from "../../algebra/zip.js";
-import { broadcastLane, broadcastShape, laneReplacements, splitLane, type TermTile } from "../../model/symbolic.js";
+import {
+  broadcastLane,
+  broadcastShape,
+  laneReplacements,
+  splitLane,
+  type TermTile,
+} from "../../model/symbolic-environment.js";
 
 /** Masked lanes that reach the result of a fold, or poison that reaches an access. */
 export interface PaddingLeak {

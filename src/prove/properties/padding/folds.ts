@@ -13,7 +13,16 @@ import {
   ZERO,
 } from "../../../symbolic/number-class.js";
 import { above, asTruth, below, isNumber, number, quotient, type Term } from "../../../symbolic/term.js";
-import { type Diagram, dependsOn, type DiagramPath, pathsOf, unionOf } from "./decision-diagrams.js";
+import {
+  type Diagram,
+  dependsOn,
+  type DiagramPath,
+  pathsOf,
+  unionOf,
+  broadcastAbstractLane,
+  type AbstractTile,
+  memoizedTile,
+} from "./decision-diagrams.js";
 import type { OpStep } from "../../model/events.js";
 import {
   combineFixpoint,
@@ -28,11 +37,11 @@ import {
   mayBePoison,
   activeClasses,
   classesFrom,
+  isFloatType,
+  typeOfResult,
 } from "./abstract-lane.js";
-import { broadcastAbstractLane, type AbstractTile, memoizedTile } from "./abstract-tile.js";
 import type { PaddingAnalysis } from "./analysis.js";
-import { isFloatType, typeOfResult } from "./literals.js";
-import { at as termAt, broadcastLane } from "../../model/symbolic.js";
+import { at as termAt, broadcastLane } from "../../model/symbolic-environment.js";
 
 /** An occurrence of a fold. */
 interface Fold {

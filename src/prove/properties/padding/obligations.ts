@@ -21,14 +21,11 @@ import {
 import { FALSE } from "../../../symbolic/term.js";
 import { Budget } from "../../algebra/budget.js";
 import { FactScopes } from "../../model/fact-scopes.js";
-import { genericClasses } from "./abstract-lane.js";
+import { genericClasses, classifyLiteral, endsOf } from "./abstract-lane.js";
 import type { SymbolicModel } from "../../model/model.js";
-import type { ObligationGenerator, ProofObligation, ProofGap } from "../obligations.js";
+import { type ObligationGenerator, type ProofObligation, type ProofGap, describeAccess } from "../obligations.js";
 import { foldRuleOf } from "./folds.js";
 import { type PaddingLeak, PaddingAnalysis } from "./analysis.js";
-import { classifyLiteral, endsOf } from "./literals.js";
-import { describeAccess } from "../describe.js";
-
 const POISON_FINDINGS: readonly FindingCode[] = ["uninitialized"];
 /** The budget of each check whether a lane can exist. */
 const STEPS = 4_000;

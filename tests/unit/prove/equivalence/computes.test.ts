@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, op, tensor, tl } from "../../../../src/index.js";
 import { tensorsOf } from "../../../../src/ir/nodes.js";
-import { withMonomials } from "../../../../src/prove/algebra/monomial.js";
+import { withMonomials } from "../../../../src/prove/algebra/polynomial.js";
 import { type Computes, kernelComputes, operatorComputes } from "../../../../src/prove/equivalence/computes.js";
 import { withTermTable } from "../../../../src/symbolic/term.js";
 import { examples } from "../../../support/examples.js";

@@ -1,10 +1,10 @@
 /** Which gradients of operators are shown to be the derivatives of their references, and which are not. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, op, tensor, tl } from "../../../../src/index.js";
-import { withMonomials } from "../../../../src/prove/algebra/monomial.js";
+import { withMonomials } from "../../../../src/prove/algebra/polynomial.js";
 import { type Computes, operatorComputes } from "../../../../src/prove/equivalence/computes.js";
-import { Derivative } from "../../../../src/prove/equivalence/derivative.js";
-import { NoRule } from "../../../../src/prove/equivalence/no-rule.js";
+import { Derivative } from "../../../../src/prove/equivalence/gradients.js";
+import { NoRule } from "../../../../src/prove/equivalence/rational.js";
 import { elementwiseRules } from "../../../../src/prove/equivalence/torch-elementwise.js";
 import { tensorOf } from "../../../../src/prove/equivalence/torch-tensor.js";
 import { input, one, type Real } from "../../../../src/prove/equivalence/real.js";

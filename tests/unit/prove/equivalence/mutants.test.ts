@@ -4,7 +4,7 @@ import { signatureOf } from "../../../../src/codegen/module/signature.js";
 import { describeUnsupported, inputsOf } from "../../../../src/eval/evaluate-case.js";
 import { tensorsOf, type KernelIR } from "../../../../src/ir/nodes.js";
 import { Budget } from "../../../../src/prove/algebra/budget.js";
-import { withMonomials } from "../../../../src/prove/algebra/monomial.js";
+import { withMonomials } from "../../../../src/prove/algebra/polynomial.js";
 import {
   compareCases,
   normalizerOf,
@@ -12,13 +12,13 @@ import {
   storedReal,
   storesTo,
 } from "../../../../src/prove/equivalence/compare.js";
-import { STEPS } from "../../../../src/prove/equivalence/entailment.js";
-import { NoRule } from "../../../../src/prove/equivalence/no-rule.js";
+import { STEPS } from "../../../../src/prove/equivalence/integer-form.js";
+import { NoRule } from "../../../../src/prove/equivalence/rational.js";
 import { withAtoms } from "../../../../src/prove/equivalence/polynomial.js";
 import type { Real } from "../../../../src/prove/equivalence/real.js";
 import { FactScopes } from "../../../../src/prove/model/fact-scopes.js";
 import { modelOf } from "../../../../src/prove/model/model.js";
-import { Valuation } from "../../../../src/prove/valuation.js";
+import { Valuation } from "../../../../src/prove/launch-search.js";
 import { withTermTable } from "../../../../src/symbolic/term.js";
 import { drawn } from "../../../support/drawn.js";
 import { examples } from "../../../support/examples.js";

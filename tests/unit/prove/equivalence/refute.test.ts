@@ -5,7 +5,7 @@ import { evaluateCase } from "../../../../src/eval/evaluate-case.js";
 import { estimateWork } from "../../../../src/eval/cost-estimate.js";
 import { refusal } from "../../../../src/eval/refusal.js";
 import { constexpr, kernel, tensor, tl } from "../../../../src/index.js";
-import { type DifferingLaunch, findDifference } from "../../../../src/prove/equivalence/refute.js";
+import { type DifferingLaunch, findDifference } from "../../../../src/prove/equivalence/output-proofs.js";
 import { withTermTable } from "../../../../src/symbolic/term.js";
 import { loweredOf, traced } from "../../../support/traced-examples.js";
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { tensorsOf } from "../../../../src/ir/nodes.js";
 import { modelOf } from "../../../../src/prove/model/model.js";
-import { withMonomials } from "../../../../src/prove/algebra/monomial.js";
+import { withMonomials } from "../../../../src/prove/algebra/polynomial.js";
 import { withTermTable } from "../../../../src/symbolic/term.js";
 import { examples } from "../../../support/examples.js";
 import { differingBits } from "../../../support/invariance-bits.js";

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { KernelIR } from "../../../../src/ir/nodes.js";
 import { cachedProof, kernelInvariance } from "../../../../src/pipeline/proof.js";
-import { withMonomials } from "../../../../src/prove/algebra/monomial.js";
+import { withMonomials } from "../../../../src/prove/algebra/polynomial.js";
 import { modelOf } from "../../../../src/prove/model/model.js";
 import { withTermTable } from "../../../../src/symbolic/term.js";
 import { mutate } from "../../../kernels/small-world/mutate.js";

@@ -16,9 +16,9 @@ import {
   sum,
   symbol,
   type Term,
-} from "../../symbolic/term.js";
-import { GIVEN } from "../model/launch.js";
-import { compared } from "./kernel-rules.js";
+} from "../../src/symbolic/term.js";
+import { GIVEN } from "../../src/prove/model/launch.js";
+import { compared } from "../../src/prove/equivalence/functions.js";
 import {
   add,
   apply,
@@ -41,8 +41,8 @@ import {
   subtract,
   zero,
   square,
-} from "./real.js";
-import { HALF, rational } from "./rational.js";
+} from "../../src/prove/equivalence/real.js";
+import { HALF, rational } from "../../src/prove/equivalence/rational.js";
 
 export interface Rule {
   readonly identity: string;

@@ -6,22 +6,24 @@
 import { indexValues } from "../../analysis/index-values.js";
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
-import { type Argument, isFunction, type Value } from "../../ir/nodes.js";
+import { type Argument, isFunction, type Value, type OpStatement } from "../../ir/nodes.js";
 import { walk } from "../../ir/walk.js";
 import { andTerm, atLeast, below, number, product, sum, type Term, termsIn } from "../../symbolic/term.js";
 import type { Limits } from "../../types/limits.js";
 import { type DTypeName, dtypeTable, isSigned, members } from "../../types/dtype.js";
 import { provesNonNegative } from "../algebra/non-negativity.js";
 import { type OpStep, opEvents } from "../model/events.js";
-import { fitsInt32, recordInt32Range } from "./int32-range.js";
-import { Int32, limitFacts } from "./int32.js";
-import { polynomialOf } from "../algebra/interpret.js";
+import { Int32, limitFacts, fitsInt32, recordInt32Range, offsetsOnly } from "./int32.js";
+import { polynomialOf, entails } from "../algebra/interpret.js";
 import type { SymbolicModel } from "../model/model.js";
-import { offsetsOnly } from "./offsets-only.js";
-import type { Implication, ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
-import { at, namesOf, type TermTile } from "../model/symbolic.js";
-import { describeUnknowns } from "./describe.js";
-
+import {
+  type Implication,
+  type ObligationGenerator,
+  type ProofGap,
+  type ProofContext,
+  describeUnknowns,
+} from "./obligations.js";
+import { at, namesOf, type TermTile } from "../model/symbolic-environment.js";
 const FINDING_CODES: readonly FindingCode[] = ["overflow"];
 
 /** One obligation for each line with arithmetic that may wrap. */
@@ -250,4 +252,79 @@ class RangeAnalysis {
       return fits;
     });
   }
+}
+
+// Dividend obligations: `//` and `%` have a nonnegative dividend and a positive divisor wherever an address or a mask
+// depends on them. Triton truncates toward zero, so block numbers and wrapped indices of negative numbers would be
+// wrong.
+
+const DIVIDEND_CODES: readonly FindingCode[] = ["negative-division", "division"];
+/** The integer semantics of divisions. The dividend of `blocks` is `x + y - 1`. */
+const DIVISIONS: ReadonlySet<string | undefined> = new Set(["quotient", "remainder", "blocks"]);
+
+export const dividendObligations: ObligationGenerator = (models) => {
+  const statements = new Set(models.flatMap((model) => divisionsIn(model).map(({ statement }) => statement)));
+  return [...statements].map((statement) => ({
+    property: "dividend",
+    subject: describeDivision(statement),
+    at: statement.location,
+    restsOn: [statement],
+    prove: (context) => proveDivision(context, statement),
+  }));
+};
+
+function divisionsIn({ ir, flow }: SymbolicModel): readonly OpStep[] {
+  const indices = indexValues(ir);
+  return opEvents(flow).filter(({ statement: { op, results } }) => {
+    const [result] = results;
+    return DIVISIONS.has(op.facts.integer) && result?.type.kind === "tile" && indices.has(result);
+  });
+}
+
+const describeDivision = ({ op: { spelling, name } }: OpStatement): string =>
+  spelling.form === "infix" ? `this ${spelling.operator}` : `this tl.${name}`;
+
+function proveDivision(context: ProofContext, statement: OpStatement): ProofGap | undefined {
+  const { model, factScopes: contexts } = context;
+  for (const step of divisionsIn(model)) {
+    if (step.statement !== statement) continue;
+    const { path, scope } = step;
+    const { dividend, divisor, lanes } = operandsOf(model, step);
+    if (!dividend || !divisor) return { refutation: undefined, missing: "it divides values that proofs do not follow" };
+    const facts = contexts.onPath(path, scope, lanes);
+    const positive = atLeast(divisor, number(1));
+    const nonNegative = atLeast(dividend, number(0));
+    // Facts about the dividend, such as that it is an offset below `b * c`, can imply that the divisor is positive.
+    polynomialOf(facts, dividend);
+    const unproved = [positive, nonNegative].find((condition) => !entails(facts, condition));
+    if (!unproved) continue;
+    const refutation = {
+      goal: andTerm(positive, nonNegative),
+      facts: path,
+      variables: [...scope, ...lanes],
+      locations: [statement.location],
+      findingCodes: DIVIDEND_CODES,
+    };
+    const goal =
+      unproved === positive
+        ? "nothing shows that the divisor is positive"
+        : "nothing shows that the dividend is not negative";
+    return { refutation, missing: `${goal}${describeUnknowns(model, [unproved], path)}` };
+  }
+  return undefined;
+}
+
+interface Operands {
+  readonly dividend: Term | undefined;
+  readonly divisor: Term | undefined;
+  readonly lanes: readonly string[];
+}
+
+/** The operands of a symbolic lane, active or masked. */
+function operandsOf({ environment }: SymbolicModel, { statement, terms }: OpStep): Operands {
+  const { op } = statement;
+  const lane = environment.resultLane(statement);
+  const [x, divisor] = terms.map((each) => each && at(each, lane));
+  const dividend = op.facts.integer === "blocks" && x && divisor ? sum(x, divisor, number(-1)) : x;
+  return { dividend, divisor, lanes: namesOf(lane) };
 }

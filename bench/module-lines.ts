@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { SyntaxNode } from "@lezer/common";
 import { parser } from "@lezer/python";
-import { formatTable } from "../src/runtime/report/text-table.js";
+import { formatTable } from "../src/runtime/report/text-blocks.js";
 
 /** The parts of a module, in the order of the columns. */
 export const parts = {

@@ -7,7 +7,7 @@ import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { accessPicture } from "../src/visualize/access-picture.js";
 import { programMap } from "../src/visualize/program-map.js";
 import { build } from "../src/pipeline/build.js";
-import { formatCase } from "../src/runtime/cases/case-text.js";
+import { formatCase } from "../src/runtime/cases/cases.js";
 import { proofSummary } from "../src/runtime/report/proof-text.js";
 import { figuresOf } from "./figures.js";
 import type { Highlight } from "./highlight.js";

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { kernelPart } from "../docs/kernel-part.js";
 import type { CompiledKernel, TestCase } from "../src/compiled/compiled-kernel.js";
 import { build } from "../src/pipeline/build.js";
-import { formatCase } from "../src/runtime/cases/case-text.js";
+import { formatCase } from "../src/runtime/cases/cases.js";
 import { accessPicture } from "../src/visualize/access-picture.js";
 import type { Highlight } from "./highlight.js";
 import { outputsText } from "./playground/outputs.js";

@@ -7,8 +7,7 @@ import { definitionOf, KernelDefinition } from "./dsl/definition.js";
 import { OperatorDefinition } from "./dsl/operator.js";
 import type { Kernel } from "./params/kernel.js";
 import type { Operator } from "./params/operator-types.js";
-import { addBuilder } from "./runtime/invocation/builders.js";
-import type { Runnable } from "./runtime/invocation/command.js";
+import { type Runnable, addBuilder } from "./runtime/invocation/command.js";
 import { type FileMeta, main as runMain } from "./runtime/cli/main.js";
 
 export { build } from "./pipeline/build.js";

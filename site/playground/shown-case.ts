@@ -2,7 +2,7 @@
 import { compile, TileScriptError } from "../../src/browser.js";
 import type { TestCase, CompiledKernel, Config } from "../../src/compiled/compiled-kernel.js";
 import type { SourceIndex } from "../../src/ir/source-index.js";
-import { smallCase } from "../../src/runtime/cases/small-case.js";
+import { smallCase } from "../../src/runtime/cases/command-cases.js";
 
 export interface Selection {
   readonly sizes?: Readonly<Record<string, number>> | undefined;

@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { sampledTests } from "../support/sampled-tests.js";
 import { openDevice } from "../../src/runtime/devices/devices.js";
-import { findPython, interpreterProblem, whyUnsupported } from "../../src/runtime/worker/environment.js";
+import { findPython, interpreterProblem, whyUnsupported, probePython } from "../../src/runtime/worker/environment.js";
 import { EnvironmentError } from "../../src/runtime/system/errors.js";
-import { probePython } from "../../src/runtime/worker/probe.js";
 import { setup } from "../../src/runtime/worker/install-environment.js";
 
 sampledTests("environments");

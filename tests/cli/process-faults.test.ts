@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { beforeEach, describe, expect, it } from "vitest";
-import { acquireLock } from "../../src/runtime/system/process-lock.js";
+import { acquireLock } from "../../src/runtime/system/processes.js";
 import { sampleCases } from "../support/sampled-tests.js";
 import { binary, project } from "../support/installed.js";
 import { waitForContent, hasExited } from "../support/processes.js";

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { sampleCases } from "../support/sampled-tests.js";
 import { compiledModule } from "../support/installed.js";
 import { Worker } from "../../src/runtime/worker/worker.js";
-import { probePython } from "../../src/runtime/worker/probe.js";
+import { probePython } from "../../src/runtime/worker/environment.js";
 
 let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), "tilescript python ü-"))));

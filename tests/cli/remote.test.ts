@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { kernel, tensor, tl } from "tilescript";
 import { RemoteHost } from "../../src/runtime/remote/remote-host.js";
-import { parseSshAddress } from "../../src/runtime/remote/ssh-address.js";
+import { parseSshAddress } from "../../src/runtime/remote/addresses.js";
 import { setup } from "../../src/runtime/worker/install-environment.js";
 import type { DoctorReport, ProfileReport, RunReport } from "../../src/runtime/report/reports.js";
 import { cli, type CliResult } from "../support/cli.js";

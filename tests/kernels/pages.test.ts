@@ -7,7 +7,7 @@ import { afterAll, expect, test } from "vitest";
 import { KernelDefinition } from "../../src/dsl/definition.js";
 import { build } from "../../src/pipeline/build.js";
 import { runBinary, runCli } from "../../src/runtime/cli/cli.js";
-import { smallCase } from "../../src/runtime/cases/small-case.js";
+import { smallCase } from "../../src/runtime/cases/command-cases.js";
 import { sampledTests } from "../support/sampled-tests.js";
 import { allBlocks, type Block } from "../support/doc-code-blocks.js";
 import { requirePython } from "../support/python.js";

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { pythonFolder } from "../../src/runtime/worker/start-python.js";
+import { pythonFolder } from "../../src/runtime/worker/host.js";
 import { sampleCases } from "../support/sampled-tests.js";
 import { requirePython } from "../support/python.js";
 

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { rayLock } from "../../src/runtime/worker/environment.js";
-import { hashed } from "../../src/runtime/worker/installers.js";
-import { environmentFolder, venvPython } from "../../src/runtime/system/cache-folder.js";
-import { acquireLock } from "../../src/runtime/system/process-lock.js";
+import { hashed } from "../../src/runtime/worker/install-environment.js";
+import { environmentFolder, venvPython } from "../../src/runtime/system/caches.js";
+import { acquireLock } from "../../src/runtime/system/processes.js";
 import { requirePython } from "./python.js";
 
 let rayInstallation: Promise<string | undefined> | undefined;

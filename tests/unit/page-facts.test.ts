@@ -9,7 +9,7 @@ import { algorithmTolerance, MAX_MISMATCHED_FRACTION, MAX_RMS_TOLERANCE } from "
 import { defaultIterations } from "../../src/runtime/measure/benchmark.js";
 import { DEFAULT_BUDGET } from "../../src/runtime/measure/staged-search.js";
 import { exitCodes } from "../../src/runtime/system/errors.js";
-import { MAX_PROCESSES } from "../../src/runtime/worker/compilers.js";
+import { MAX_PROCESSES } from "../../src/runtime/worker/worker.js";
 import { pages as documentPages } from "../support/doc-code-blocks.js";
 
 const root = join(import.meta.dirname, "../..");

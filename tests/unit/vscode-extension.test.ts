@@ -4,7 +4,7 @@ import { isBuiltin } from "node:module";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { packExtension } from "../../editors/vscode/pack.js";
-import { version } from "../../src/runtime/system/package-folder.js";
+import { version } from "../../src/runtime/system/files.js";
 
 const readDocument = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 

@@ -14,12 +14,10 @@ import {
 } from "../../compiled/compiled-kernel.js";
 import { acceptedCase, nearestAcceptedCase, shrinkAccepted } from "./valid-cases.js";
 import { largestNumel } from "./cases.js";
-import { clampToRanges } from "./in-range.js";
-import { configsOf } from "./selection.js";
-import { roundUpToAllowed } from "./shapes.js";
+import { configsOf, layoutsOf, tensorsWithLayout, sharedLayouts } from "./selection.js";
+import { roundUpToAllowed, clampToRanges } from "./shapes.js";
 import { UsageError } from "../system/errors.js";
-import { sameSpecialization, specializationKey } from "./specialization.js";
-import { layoutsOf, tensorsWithLayout, sharedLayouts } from "./tensor-layouts.js";
+import { sameSpecialization, specializationKey } from "./features.js";
 
 export interface CaseOptions {
   /** The largest value of a size. Default: 150. */

@@ -5,10 +5,8 @@
 import { cacheKey } from "../../compiled/canonical-json.js";
 import fc from "fast-check";
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
-import type { Selection } from "./selection.js";
+import { type Selection, variantsFor } from "./selection.js";
 import { caseOf, declaredShapes, usualShapes } from "./shapes.js";
-import { variantsFor } from "./variants.js";
-
 type Sizes = TestCase["sizes"];
 
 /** The number of random sizes to try before the kernel counts as accepting none. */

@@ -1,29 +1,23 @@
 /** Runs the command in the arguments, and converts every outcome to an exit code. Users never see a raw exception. */
 import { Command, CommanderError, Option } from "commander";
-import { basename } from "node:path";
+import { basename, dirname, relative } from "node:path";
 import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import { errorDiagnostic, type MessageOfCode, TileScriptError } from "../../diagnostics/diagnostic.js";
 import { formatList } from "../../diagnostics/message.js";
 import { environment, kernelFile, usage } from "../../diagnostics/catalog/command-codes.js";
-import { formatWithFrame, explainHint } from "../report/code-frame.js";
+import { formatWithFrame, explainHint } from "../report/text-blocks.js";
 import type { KernelCommand, PlainCommand, Runnable } from "../invocation/command.js";
 import { thisMachine } from "../devices/machine.js";
 import { headedCommands, isKernelCommand, kernelCommands } from "../commands/index.js";
 import { selectKernels, importKernels, isBuildError, kernelFiles } from "../invocation/kernels.js";
-import { version } from "../system/package-folder.js";
 import { EnvironmentError, exitCodes, UsageError } from "../system/errors.js";
 import type { Problem } from "../report/reports.js";
-import {
-  redirectStdout,
-  printJson,
-  progress,
-  terminal,
-  type Streams,
-  watchOutput,
-  withProgress,
-} from "../system/streams.js";
+import { redirectStdout, printJson, progress, terminal, type Streams, watchOutput, withProgress } from "../system/streams.js";
 import { thrownDiagnostics } from "./uncaught-errors.js";
-import { watch } from "./watch.js";
+import { rmSync, watch as watchFolder } from "node:fs";
+import { sourcesOf, version } from "../system/files.js";
+import { createProofFolder } from "../system/caches.js";
+import { loadExeca, ProcessGroup } from "../system/processes.js";
 
 /** The options of any command, as commander parses them. */
 interface ParsedOptions extends Readonly<Record<string, unknown>> {
@@ -271,4 +265,53 @@ function configureOutput(command: Command, { out, width = 80 }: Streams): Comman
       writeErr: () => undefined,
       outputError: () => undefined,
     });
+}
+
+// `--watch`: reruns the command in a new process whenever a source file changes. Proofs of unchanged kernels are
+// cached.
+
+/** An editor may write a file in several steps. */
+const DEBOUNCE_MS = 50;
+
+/** Runs until the process is interrupted. */
+async function watch(files: readonly string[], streams: Streams): Promise<never> {
+  await loadExeca();
+  const args = process.argv.slice(1).filter((argument) => argument !== "--watch");
+  const proofs = createProofFolder();
+  let group: ProcessGroup | undefined;
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.once(signal, () => {
+      void group?.kill();
+      rmSync(proofs.folder, { recursive: true, force: true });
+      process.kill(process.pid, signal);
+    });
+  for (;;) {
+    const sources = sourcesOf(files);
+    const change = nextChange(sources);
+    streams.err(`watching ${sources.size} file${sources.size === 1 ? "" : "s"}; Ctrl-C ends\n`);
+    group = new ProcessGroup(process.execPath, [...process.execArgv, ...args], {
+      env: { ...process.env, ...proofs.env },
+      stdio: "inherit",
+    });
+    const { child, completion } = group;
+    void completion.then(() => streams.err("waiting for a change\n"));
+    const changed = await change;
+    child.kill();
+    await completion;
+    streams.err(`${relative(process.cwd(), changed)} changed\n`);
+  }
+}
+
+/** Watches folders instead of files, because an editor may replace a file with a new one. */
+function nextChange(sources: ReadonlySet<string>): Promise<string> {
+  return new Promise((resolvePath) => {
+    const watchers = [...new Set([...sources].map(dirname))].map((folder) =>
+      watchFolder(folder, (_, name) => {
+        const path = [...sources].find((source) => dirname(source) === folder && basename(source) === name);
+        if (path === undefined) return;
+        for (const watcher of watchers) watcher.close();
+        setTimeout(() => resolvePath(path), DEBOUNCE_MS);
+      }),
+    );
+  });
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { packageFolder, version } from "../system/package-folder.js";
+import { packageFolder, version } from "../system/files.js";
 import { errorDiagnostic, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
 import { undefinedName } from "../../diagnostics/python-names.js";
 import { pythonSyntax } from "../../diagnostics/python-syntax.js";

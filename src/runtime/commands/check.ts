@@ -1,28 +1,17 @@
 import { Option } from "commander";
 import type { CompiledKernel, ProofCache } from "../../compiled/compiled-kernel.js";
 import type { Diagnostic } from "../../diagnostics/diagnostic.js";
-import {
-  certificateLine,
-  type GivenCertificates,
-  matchCertificate,
-  certificateIn,
-  readCertificates,
-} from "../report/certificate-text.js";
+import { certificateLine, type GivenCertificates, matchCertificate, certificateIn, readCertificates, writeScripts } from "../report/certificate-text.js";
 import pc from "picocolors";
-import { computesLines, outputDiagnostics } from "../report/computes-text.js";
-import { compareWith, type OtherKernels, otherKernels } from "../invocation/other-kernels.js";
-import { invarianceLines } from "../report/invariance-text.js";
-import { explainHint, printDiagnostic } from "../report/code-frame.js";
-import { kernelDiagnostics } from "../report/kernel-diagnostics.js";
-import { barrierLines, proofSummary } from "../report/proof-text.js";
-import { isBuildError } from "../invocation/kernels.js";
+import { explainHint, printDiagnostic } from "../report/text-blocks.js";
+import { barrierLines, proofSummary, computesLines, outputDiagnostics, invarianceLines, kernelDiagnostics } from "../report/proof-text.js";
+import { isBuildError, compareWith, type OtherKernels, otherKernels } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/errors.js";
 import type { CheckReport } from "../report/reports.js";
-import { openProofCache } from "../system/proof-cache.js";
-import { version } from "../system/package-folder.js";
+import { openProofCache } from "../system/caches.js";
+import { version } from "../system/files.js";
 import { printJson, progress } from "../system/streams.js";
-import { writeScripts } from "../report/smt-scripts.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
 
 interface CheckOptions extends JsonOptions {

@@ -1,19 +1,21 @@
 import { existsSync } from "node:fs";
 import pc from "picocolors";
 import { closeDevice, missingPython, openDevices } from "../devices/devices.js";
-import { findPython, type Discovery } from "../worker/environment.js";
+import { findPython, type Discovery, rayLock } from "../worker/environment.js";
 import { chosenDevice, type ChosenDevice } from "../invocation/chosen-device.js";
 import type { DeviceName } from "../../compiled/device-names.js";
-import { parseDevice } from "../devices/device-name.js";
 import { options, type JsonOptions } from "../invocation/options.js";
-import { exitCodes } from "../system/errors.js";
-import type { DoctorReport } from "../report/reports.js";
-import { runProgram } from "../system/run-program.js";
+import { exitCodes, UsageError } from "../system/errors.js";
+import type { DoctorReport, SetupReport } from "../report/reports.js";
+import { runProgram } from "../system/processes.js";
 import { readsTypeScript } from "../invocation/import-file.js";
 import { printJson, progress } from "../system/streams.js";
-import { formatTable } from "../report/text-table.js";
+import { formatTable } from "../report/text-blocks.js";
 import type { PlainCommand } from "../invocation/command.js";
-import type { Device } from "../devices/device.js";
+import { type Device, parseDevice } from "../devices/device.js";
+import { InvalidArgumentError, Option } from "commander";
+import { setup as makeEnvironment } from "../worker/install-environment.js";
+import { RemoteHost } from "../remote/remote-host.js";
 
 type Fact = DoctorReport["facts"][number];
 
@@ -163,4 +165,47 @@ function compileFact({ environment }: Discovery): Fact {
     found: "Triton is not installed",
     remedy: "install it with the Python environment",
   };
+}
+
+interface SetupOptions extends JsonOptions {
+  readonly device?: DeviceName;
+  readonly python?: string;
+  /** The version of Ray, or true for the tested one. */
+  readonly ray?: string | true;
+}
+
+export const setup: PlainCommand<SetupOptions> = {
+  name: "setup",
+  description: "create the Python environment with torch and triton (downloads about 3 GB)",
+  example: "setup",
+  options: [
+    options.device,
+    options.python,
+    new Option("--ray [version]", "also install Ray, for --device ray:ADDRESS; the version of the cluster").argParser(
+      rayVersion,
+    ),
+    options.json,
+  ],
+  async run(_, { device, python, ray, json }, streams) {
+    const address = device === undefined ? undefined : parseDevice(device).ssh;
+    if (device !== undefined && !address)
+      throw new UsageError(
+        `--device ${device}: setup makes an environment on this machine, or with ssh:HOST on another`,
+      );
+    const host = address && (await RemoteHost.open(address));
+    const base = python ?? address?.python;
+    const environment = await makeEnvironment({
+      python: base,
+      host,
+      onProgress: (line) => streams.err(`${line}\n`),
+      ...(ray !== undefined && { ray: { lock: rayLock, ...(ray !== true && { version: ray }) } }),
+    }).finally(() => host?.close());
+    if (json) printJson(streams, { ok: true, python: environment } satisfies SetupReport);
+    return exitCodes.ok;
+  },
+};
+
+function rayVersion(text: string): string {
+  if (/^\d+(?:\.\w+)+$/.test(text)) return text;
+  throw new InvalidArgumentError(`a version of Ray is such as 2.60.0, not ${JSON.stringify(text)}`);
 }

@@ -8,7 +8,7 @@ import { compileAll, isScript, refuseSameNames, warn } from "../invocation/kerne
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/errors.js";
 import type { EmitReport } from "../report/reports.js";
-import { relocateMap } from "../cases/mapped-lines.js";
+import { relocateMap } from "../cases/outcome.js";
 import { printJson } from "../system/streams.js";
 import type { KernelCommand } from "../invocation/command.js";
 

@@ -1,19 +1,21 @@
 import pc from "picocolors";
 import type { Area, DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import { didYouMean } from "../../diagnostics/did-you-mean.js";
-import {
-  type Explanation,
-  exampleExcerpt,
-  kernelFileOf,
-  type KernelFileParts,
-} from "../../diagnostics/explanations/explanation.js";
+import { type Explanation, exampleExcerpt, kernelFileOf, type KernelFileParts } from "../../diagnostics/explanations/explanation.js";
 import { codesByArea, explanations } from "../../diagnostics/explanations/index.js";
-import type { PlainCommand } from "../invocation/command.js";
+import type { PlainCommand, KernelCommand, Runnable } from "../invocation/command.js";
 import { type JsonOptions, options } from "../invocation/options.js";
-import type { ExplainedCode, ExplainReport } from "../report/reports.js";
-import { formatTable } from "../report/text-table.js";
+import type { ExplainedCode, ExplainReport, FixReport, Problem } from "../report/reports.js";
 import { exitCodes, UsageError } from "../system/errors.js";
-import { printJson } from "../system/streams.js";
+import { printJson, progress } from "../system/streams.js";
+import { Option } from "commander";
+import { readFile } from "node:fs/promises";
+import type { Diagnostic, Edit } from "../../diagnostics/diagnostic.js";
+import { applyEdits, editsByFile } from "../invocation/edits.js";
+import { isBuildError } from "../invocation/kernels.js";
+import { printDiagnostic, formatTable } from "../report/text-blocks.js";
+import { writeOutput } from "../system/files.js";
+import { lastLine, runProgram } from "../system/processes.js";
 
 const areas = Object.entries(codesByArea) as [Area, readonly DiagnosticCode[]][];
 const codes = areas.flatMap(([, list]) => list);
@@ -96,4 +98,76 @@ function explainCode(code: DiagnosticCode): ExplainedCode {
     file: kernelFileOf(fileParts),
   });
   return { code, area, means, says, fails: example(explanation.failing), passes: example(explanation.passing) };
+}
+
+interface FixOptions extends JsonOptions {
+  readonly once?: true;
+}
+
+/** The most builds of one command. A build may show only mistakes that edits of the one before uncovered. */
+const MAX_BUILDS = 20;
+const BUILD_DEADLINE_MS = 600_000;
+
+export const fix: KernelCommand<FixOptions> = {
+  name: "fix",
+  description: "apply the edits of diagnostics, and build again until none is left",
+  example: "fix gemm.ts",
+  options: [options.kernel, new Option("--once", "apply the edits of one build").hideHelp(), options.json],
+  async plan(kernels, { json, once }, streams) {
+    let report = await fixOnce(kernels);
+    return async () => {
+      for (let last = report, builds = 1; !once && last.files.length > 0 && builds < MAX_BUILDS; builds++) {
+        progress(streams)(`building ${builds + 1} times …`);
+        last = await fixInNewProcess();
+        report = combine(report, last);
+      }
+      for (const diagnostic of report.left) printDiagnostic(diagnostic, streams);
+      if (json) printJson(streams, report);
+      else streams.out(`${summary(report)}\n`);
+      return report.ok ? exitCodes.ok : exitCodes.failed;
+    };
+  },
+};
+
+async function fixOnce(kernels: readonly Runnable[]): Promise<FixReport> {
+  const diagnostics: Diagnostic[] = [];
+  for (const kernel of kernels) {
+    try {
+      diagnostics.push(...(await kernel.compile()).warnings);
+    } catch (error) {
+      if (!isBuildError(error)) throw error;
+      diagnostics.push(...error.diagnostics);
+    }
+  }
+  const files = await Promise.all([...editsByFile(diagnostics)].map(([file, edits]) => editFile(file, edits)));
+  const left = diagnostics.filter(({ edit, severity }) => !edit && severity === "error");
+  return { ok: left.length === 0, files, left };
+}
+
+/** Runs the command once more in a new process, because this one keeps the modules that it has read. */
+async function fixInNewProcess(): Promise<FixReport> {
+  const args = [...process.execArgv, ...process.argv.slice(1), "--once", "--json"];
+  const { stdout, stderr } = await runProgram(process.execPath, args, { deadlineMs: BUILD_DEADLINE_MS });
+  if (stdout === "") throw new Error(lastLine(stderr) ?? "the build ended without a report");
+  const report = JSON.parse(stdout) as FixReport | Problem;
+  return "left" in report ? report : { ok: false, files: [], left: report.diagnostics ?? [] };
+}
+
+/** The edits of both builds, and the errors of the second. */
+function combine({ files: earlier }: FixReport, { ok, files: later, left }: FixReport): FixReport {
+  const counts = new Map<string, number>();
+  for (const { file, edits } of [...earlier, ...later]) counts.set(file, (counts.get(file) ?? 0) + edits);
+  return { ok, files: [...counts].map(([file, edits]) => ({ file, edits })), left };
+}
+
+async function editFile(file: string, edits: readonly Edit[]): Promise<FixReport["files"][number]> {
+  const { text, applied } = await applyEdits(await readFile(file, "utf8"), edits);
+  await writeOutput(file, text);
+  return { file, edits: applied };
+}
+
+function summary({ files, left }: FixReport): string {
+  const lines = files.map(({ file, edits }) => `${file}: ${edits} ${edits === 1 ? "edit" : "edits"}`);
+  if (files.length === 0 && left.length === 0) return "nothing to fix";
+  return [...lines, left.length > 0 ? `${left.length} left for you` : "the kernels build"].join("\n");
 }

@@ -1,21 +1,16 @@
 /** Every command, in the order of the help. */
-import { bench } from "./bench.js";
+import { bench, plot } from "./bench.js";
 import { check } from "./check.js";
 import type { KernelCommand, PlainCommand } from "../invocation/command.js";
-import { compile } from "./compile.js";
-import { doctor } from "./doctor.js";
-import { explain } from "./explain.js";
+import { compile, prewarm } from "./compile.js";
+import { doctor, setup } from "./doctor.js";
+import { explain, fix } from "./explain.js";
 import { emit } from "./emit.js";
 import { importTriton } from "./import.js";
 import { lsp } from "./lsp.js";
-import { fix } from "./fix.js";
-import { create } from "./new.js";
-import { packageKernels } from "./package.js";
-import { plot } from "./plot.js";
-import { prewarm } from "./prewarm.js";
+import { packageKernels, create } from "./package.js";
 import { profile } from "./profile.js";
 import { run } from "./run.js";
-import { setup } from "./setup.js";
 import { trace } from "./trace.js";
 import { tune } from "./tune.js";
 import { verify } from "./verify.js";

@@ -1,13 +1,31 @@
 import { Option } from "commander";
 import { text } from "node:stream/consumers";
-import type { PlainCommand } from "../invocation/command.js";
+import { type PlainCommand, runnableOf } from "../invocation/command.js";
 import { importKernels } from "../invocation/kernels.js";
-import { analyze, type AnalysisRequest } from "../language-server/file-analysis.js";
-import { replaceReads } from "../language-server/unsaved-texts.js";
-import { warmUp } from "../language-server/warm-up.js";
+import { analyze, type AnalysisRequest, replaceReads } from "../language-server/file-analysis.js";
 import { EnvironmentError, exitCodes } from "../system/errors.js";
-import { openProofCache } from "../system/proof-cache.js";
+import { openProofCache } from "../system/caches.js";
 import { printJson, type Streams } from "../system/streams.js";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { registerFor } from "../invocation/import-file.js";
+import { packageFolder } from "../system/files.js";
+
+// Work ahead of a request: V8 then has compiled most functions that the request calls.
+
+/** Registers tsx for the project of the current folder, and analyzes the kernel of `tilescript new`. */
+async function warmUp(): Promise<void> {
+  try {
+    await registerFor(join(process.cwd(), "kernel.ts"));
+    const exported: object = await import(pathToFileURL(join(packageFolder, "templates/kernel.ts")).href);
+    await analyze(
+      Object.values(exported).flatMap((value) => runnableOf(value) ?? []),
+      undefined,
+    );
+  } catch {
+    // A request works without it, and reports what is wrong.
+  }
+}
 
 interface LspOptions {
   readonly analyze?: true;

@@ -3,15 +3,15 @@ import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js
 import { writeOutput } from "../system/files.js";
 import { refuseCluster } from "../invocation/chosen-device.js";
 import { compileAll, refuseSameNames, warn } from "../invocation/kernels.js";
-import { measuredCases } from "../cases/measured-cases.js";
+import { measuredCases } from "../cases/command-cases.js";
 import { deviceOf, benchmarkCaseFor, options, type JsonOptions, type MeasuringOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/errors.js";
 import type { ProfileReport } from "../report/reports.js";
 import { printJson } from "../system/streams.js";
 import type { RemoteMachine } from "../devices/devices.js";
-import { keyOfText } from "../system/json-cache.js";
-import { shellWord } from "../system/run-program.js";
-import { pythonFolder } from "../worker/start-python.js";
+import { keyOfText } from "../system/caches.js";
+import { shellWord } from "../system/processes.js";
+import { pythonFolder } from "../worker/host.js";
 import type { KernelCommand } from "../invocation/command.js";
 
 interface ProfileOptions extends JsonOptions, Pick<MeasuringOptions, "shapes" | "dtype" | "device"> {

@@ -10,7 +10,7 @@ import { UsageError } from "../system/errors.js";
 import { jsonProblem } from "../report/json.js";
 import { verify } from "../verify/plan-cases.js";
 import type { KernelCommand } from "../invocation/command.js";
-import { planVerification } from "./plan-verification.js";
+import { planVerification } from "./verify.js";
 
 export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
   name: "run",

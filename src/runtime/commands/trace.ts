@@ -4,13 +4,12 @@ import type { TestCase, CompiledKernel, Config, Evaluation } from "../../compile
 import { accessPicture } from "../../visualize/access-picture.js";
 import { programMap, writtenTensors } from "../../visualize/program-map.js";
 import { accessMaps } from "../../visualize/access-map.js";
-import { formatCase } from "../cases/case-text.js";
-import { smallCase } from "../cases/small-case.js";
+import { formatCase } from "../cases/cases.js";
+import { smallCase } from "../cases/command-cases.js";
 import { warn } from "../invocation/kernels.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
-import { configValues } from "../invocation/given-values.js";
-import { parseAssignments, options, selectionFor, type SelectionOptions } from "../invocation/options.js";
-import { formatFinding } from "../report/finding-text.js";
+import { parseAssignments, options, selectionFor, type SelectionOptions, configValues } from "../invocation/options.js";
+import { formatFinding } from "../report/text.js";
 import type { TraceReport } from "../report/reports.js";
 import { writeOutput } from "../system/files.js";
 import { exitCodes, UsageError } from "../system/errors.js";

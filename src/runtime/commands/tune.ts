@@ -2,36 +2,26 @@ import { Option } from "commander";
 import pc from "picocolors";
 import type { TestCase, CompiledKernel, Config, FoundConfigs } from "../../compiled/compiled-kernel.js";
 import { formatProgress } from "../target-compile/precompile.js";
-import { compileForTargets } from "../target-compile/targets.js";
+import { compileForTargets, problemsOf } from "../target-compile/targets.js";
 import { closeDevice } from "../devices/devices.js";
 import type { Machine } from "../devices/machine.js";
 import { checkOutput, writeOutput } from "../system/files.js";
 import { warn } from "../invocation/kernels.js";
-import { configAt } from "../cases/case-text.js";
+import { configAt } from "../cases/cases.js";
 import type { Selection } from "../cases/selection.js";
-import { measuredCases } from "../cases/measured-cases.js";
+import { measuredCases } from "../cases/command-cases.js";
 import { benchmarkCaseFor, measuringOptions, options, deviceOf, type MeasuringOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/errors.js";
-import { problemsOf } from "../target-compile/diagnostics.js";
 import { appendRecords, checkRecords, contextOf, moduleHash } from "../report/records.js";
-import { type TuneFacts, type TuneResult, tunedCases, tuneJson, tuneText } from "../report/tune-report.js";
-import { rewriteConfigs } from "../invocation/rewrite.js";
+import { type TuneFacts, type TuneResult, tunedCases, tuneJson, tuneText } from "../report/measure-report.js";
+import { rewriteConfigs } from "../invocation/edits.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
 import { parseTargets, type Target } from "../system/gpu-targets.js";
-import {
-  candidatesOf,
-  checkTunable,
-  type Pruned,
-  pruneByRules,
-  refusedEverywhere,
-  parseSpace,
-} from "../measure/candidates.js";
+import { candidatesOf, checkTunable, type Pruned, pruneByRules, refusedEverywhere, parseSpace, isTriedOn, declaredConfigs, mergeConfigs } from "../measure/candidates.js";
 import { limitsOf } from "../measure/roofline.js";
 import { DEFAULT_BUDGET, searchInRounds } from "../measure/staged-search.js";
 import { rankCandidates, type RankingGpu, searchOrder } from "../measure/shortlist.js";
-import type { Budget } from "../measure/budget.js";
-import { bestOf, search, fastestConfigs } from "../measure/tuner.js";
-import { isTriedOn, declaredConfigs, mergeConfigs } from "../measure/own-configs.js";
+import { bestOf, search, fastestConfigs, type Budget } from "../measure/tuner.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
 import type { PythonDevice } from "../devices/device.js";
 

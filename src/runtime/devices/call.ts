@@ -1,6 +1,6 @@
 /** Calls an emitted kernel with the given inputs and returns its outputs. */
 import { rmSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join, posix } from "node:path";
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { deviceRun } from "../../diagnostics/catalog/call-codes.js";
@@ -8,11 +8,11 @@ import type { DeviceName } from "../../compiled/device-names.js";
 import { sharedDevice } from "./devices.js";
 import { type Host, isHost } from "../worker/host.js";
 import { UsageError } from "../system/errors.js";
-import { openCallFolder } from "./call-folder.js";
-import { failureOf } from "../cases/failure.js";
+import { failureOf } from "../cases/outcome.js";
 import { callRequest, type RawTensor } from "./request.js";
 import { checkedKernel, openWorkspace, type Workspace } from "./workspace.js";
 import type { Device } from "./device.js";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 
 export interface DeviceCall {
   /** The kernel's outputs; absent if the evaluator must run instead. */
@@ -107,4 +107,58 @@ function removeAtExit(folder: string): void {
     process.once("exit", () => folders.forEach((each) => rmSync(each, { recursive: true, force: true })));
   }
   foldersToRemove.add(folder);
+}
+
+// Files that transfer a call's tensors between this process and a worker, on this machine or another.
+
+interface CallFolder {
+  /** Its path as seen by the worker. */
+  readonly path: string;
+  write(path: string, bytes: Uint8Array): Promise<void>;
+  read(name: string): Promise<Uint8Array>;
+  remove(): Promise<void>;
+}
+
+/** Creates an empty folder next to the called module. */
+async function openCallFolder(module: string, host: Host | undefined): Promise<CallFolder> {
+  if (host) return openRemoteFolder(host);
+  const path = await mkdtemp(join(dirname(module), "call-"));
+  return {
+    path,
+    write: (file, bytes) => writeFile(file, bytes),
+    read: (name) => readFile(join(path, name)),
+    remove: () => rm(path, { recursive: true, force: true }),
+  };
+}
+
+/** Bytes per message; a multiple of three because messages use base64. */
+const CHUNK_BYTES = 3 << 20;
+
+async function openRemoteFolder(host: Host): Promise<CallFolder> {
+  const { path: file, remove } = await host.upload("call", "");
+  const path = posix.dirname(file);
+  return {
+    path,
+    remove,
+    async write(to, bytes) {
+      for (let offset = 0; offset === 0 || offset < bytes.length; offset += CHUNK_BYTES) {
+        const data = Buffer.from(bytes.subarray(offset, offset + CHUNK_BYTES)).toString("base64");
+        await host.ask({ do: "write", path: to, data, first: offset === 0 });
+      }
+    },
+    async read(name) {
+      const chunks: Buffer[] = [];
+      for (let offset = 0; ; offset += CHUNK_BYTES) {
+        const data = await host.ask<string>({
+          do: "read",
+          path: posix.join(path, name),
+          from: offset,
+          most: CHUNK_BYTES,
+        });
+        const chunk = Buffer.from(data, "base64");
+        chunks.push(chunk);
+        if (chunk.length < CHUNK_BYTES) return Buffer.concat(chunks);
+      }
+    },
+  };
 }

@@ -1,9 +1,11 @@
 /** A device that runs cases, and the options by which it is opened. */
-import type { DeviceName } from "../../compiled/device-names.js";
+import { type DeviceName, type DeviceKind, deviceKinds } from "../../compiled/device-names.js";
 import type { PythonEnvironment } from "../worker/environment.js";
 import type { Remote } from "../worker/host.js";
 import type { HelloResult } from "../worker/protocol.js";
 import type { RequestServer, WorkerPool } from "../worker/worker-pool.js";
+import { parseSshAddress, type SshAddress, parseRayAddress } from "../remote/addresses.js";
+import { UsageError } from "../system/errors.js";
 
 /** A device that is ready to run cases. */
 export type Device = EvalDevice | PythonDevice;
@@ -55,4 +57,88 @@ export interface DeviceOptions {
   readonly background?: boolean;
   /** Receives the output of user code in the worker. */
   readonly onOutput?: (text: string) => void;
+}
+
+/** Properties that a run on each device cannot verify. */
+export const evalUnchecked = ["the emitted Python was not run; the evaluator ran the kernel in-process"];
+export const interpreterUnchecked = [
+  "nothing was compiled for a GPU",
+  "Triton's interpreter runs programs one after another, so races between programs do not show",
+];
+
+// Parses `--device`: a kind of device and the number of its workers.
+
+export interface DeviceChoice {
+  readonly kind: DeviceKind;
+  /** Indices of GPUs, among those that torch sees; absent for the current one. */
+  readonly gpus?: "all" | readonly number[];
+  /** Workers on the interpreter. Default: one. */
+  readonly workers?: number;
+  /** The SSH address of its machine. Default: this machine. */
+  readonly ssh?: SshAddress;
+  /** The address of its Ray cluster, in Ray's form. */
+  readonly ray?: string;
+  /** A substring of the names of the GPUs to use. Default: all GPUs. */
+  readonly model?: string;
+}
+
+/** @throws UsageError for an unknown name. */
+export function parseDevice(text: string): DeviceChoice {
+  if (text.startsWith("ssh:")) return parseRemote(text);
+  if (text.startsWith("ray:")) return parseCluster(text);
+  const kind = deviceKinds.find((each) => each === text);
+  if (kind) return { kind };
+  const [, family, list = ""] = /^(cuda|hip|cpu):(.*)$/s.exec(text) ?? [];
+  if (family === "cpu") return { kind: "interpreter", workers: parseWorkerCount(text, list) };
+  if (family === "cuda" || family === "hip") return { kind: family, gpus: parseGpus(text, list) };
+  throw new UsageError(`there is no device ${text}; the devices are ${deviceKinds.join(", ")}, ${examples}`);
+}
+
+const examples =
+  "cuda:all or cuda:0,1 for several GPUs, cpu:4 for several workers on the interpreter, ssh:HOST for another machine, and ray:auto for a Ray cluster";
+
+/** A `#` without a device after it is part of a path. */
+function parseRemote(text: string): DeviceChoice {
+  const hashIndex = text.lastIndexOf("#");
+  const device = hashIndex < 0 || text.includes("/", hashIndex) ? undefined : parseDevice(text.slice(hashIndex + 1));
+  if (device?.kind === "eval" || device?.ssh || device?.ray)
+    throw new UsageError(`${text} is no device; after "#" stands a device of that machine, such as ssh:HOST#cuda:all`);
+  const address = parseSshAddress(text.slice("ssh:".length, device ? hashIndex : undefined));
+  return { kind: "auto", ...device, ssh: address };
+}
+
+/** The text after `#` is a kind of device, as in `#cpu:4`, or a substring of a GPU's name, as in `#H200`. */
+function parseCluster(text: string): DeviceChoice {
+  const [address = "", ...suffixes] = text.slice("ray:".length).split("#");
+  const ray = parseRayAddress(address);
+  if (suffixes.length === 0) return { kind: "auto", ray };
+  const suffix = suffixes.join("#");
+  if (/^(?:cpu:|(?:auto|cuda|hip|interpreter)$)/.test(suffix)) return { ...parseDevice(suffix), ray };
+  if (!/^[\w-][\w -]*$/.test(suffix) || suffix === "eval")
+    throw new UsageError(
+      `${text} is no device; after "#" stands cuda, hip, part of a GPU's name such as H200, or the number of workers on the interpreter, cpu:4`,
+    );
+  return { kind: "auto", ray, model: suffix };
+}
+
+/** Each worker imports torch and uses half a gigabyte. */
+const MAX_WORKERS = 256;
+
+function parseWorkerCount(text: string, list: string): number {
+  const count = /^\d{1,3}$/.test(list) ? Number(list) : 0;
+  if (count >= 1 && count <= MAX_WORKERS) return count;
+  throw new UsageError(
+    `${text} is no device; write the number of workers on the interpreter, from 1 to ${MAX_WORKERS}, such as cpu:4`,
+  );
+}
+
+function parseGpus(text: string, list: string): "all" | readonly number[] {
+  if (list === "all") return list;
+  const names = list.split(",");
+  const indices = names.map(Number);
+  if (!names.every((name) => /^\d{1,4}$/.test(name)))
+    throw new UsageError(`${text} is no device; name GPUs by their indices, such as cuda:0,1, or all with cuda:all`);
+  const duplicate = indices.find((index, i) => indices.indexOf(index) < i);
+  if (duplicate !== undefined) throw new UsageError(`${text} names GPU ${duplicate} twice; name each once`);
+  return indices;
 }

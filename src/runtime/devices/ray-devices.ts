@@ -7,13 +7,11 @@ import {
   whyUnsupported,
   whyWithoutRay,
 } from "../worker/environment.js";
-import { MAX_PROCESSES } from "../worker/compilers.js";
+import { MAX_PROCESSES } from "../worker/worker.js";
 import type { HelloResult } from "../worker/protocol.js";
 import { WorkerPool } from "../worker/worker-pool.js";
 import { EnvironmentError } from "../system/errors.js";
-import type { DeviceChoice } from "./device-name.js";
-import { interpreterUnchecked } from "./unchecked.js";
-import type { AheadCompilers, DeviceOptions, PythonDevice } from "./device.js";
+import { type AheadCompilers, type DeviceOptions, type PythonDevice, interpreterUnchecked, type DeviceChoice } from "./device.js";
 
 /** Connects to a cluster and starts its actors. Throws EnvironmentError. */
 export async function openCluster(

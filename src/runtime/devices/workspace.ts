@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { Remote } from "../worker/host.js";
 import { EnvironmentError } from "../system/errors.js";
-import { isRunning } from "../system/process-lock.js";
+import { isRunning } from "../system/processes.js";
 
 /** A separate folder for an emitted module while it runs. */
 export interface Workspace {

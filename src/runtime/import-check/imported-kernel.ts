@@ -19,9 +19,8 @@ import { importKernels, isBuildError } from "../invocation/kernels.js";
 import type { CallMatch, ReadCall, ReadKernel } from "../worker/protocol.js";
 import type { ImportOutcome } from "../report/reports.js";
 import type { Worker } from "../worker/worker.js";
-import type { Written } from "./inference.js";
 import type { Scratch } from "./scratch.js";
-import { refineViews } from "./refine-views.js";
+import { refineViews, type Written } from "./refine-views.js";
 
 /** Returns the built kernel, or the reason why it cannot be built. */
 type Build = (text: string, name: string) => Promise<CompiledKernel | string>;

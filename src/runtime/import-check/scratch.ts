@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageFolder } from "../system/package-folder.js";
+import { packageFolder } from "../system/files.js";
 
 /** The entry of the running package: its source, or its compiled module. */
 const packageEntry = join(packageFolder, import.meta.url.endsWith(".ts") ? "src/index.ts" : "dist/index.js");

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { DeviceName } from "../../compiled/device-names.js";
-import { parseDevice } from "../devices/device-name.js";
+import { parseDevice } from "../devices/device.js";
 import { UsageError } from "../system/errors.js";
 
 export interface ChosenDevice {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { findUp } from "../system/package-folder.js";
+import { findUp } from "../system/files.js";
 import { EnvironmentError, UsageError } from "../system/errors.js";
 
 type Exports = Readonly<Record<string, unknown>>;

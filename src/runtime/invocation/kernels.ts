@@ -1,12 +1,11 @@
 /** Finds kernel files, imports them, and selects and builds their kernels. */
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type { CompiledKernel, OutputProof, ProofCache } from "../../compiled/compiled-kernel.js";
 import type { TileScriptError } from "../../diagnostics/diagnostic.js";
 import { didYouMean, suggestName } from "../../diagnostics/did-you-mean.js";
-import { runnableOf } from "./builders.js";
-import { printDiagnostic } from "../report/code-frame.js";
-import type { Runnable } from "./command.js";
+import { printDiagnostic } from "../report/text-blocks.js";
+import { type Runnable, runnableOf } from "./command.js";
 import { importFile } from "./import-file.js";
 import { UsageError } from "../system/errors.js";
 import type { Streams } from "../system/streams.js";
@@ -114,4 +113,41 @@ export function warn(kernels: readonly Pick<CompiledKernel, "warnings">[], strea
 /** Checks the name instead of the class: a kernel file may use another copy of the package. */
 export function isBuildError(error: unknown): error is TileScriptError {
   return error instanceof Error && error.name === "TileScriptError" && "diagnostics" in error;
+}
+
+// The kernels of another file, with which `check --against` compares those of the same names.
+
+export interface OtherKernels {
+  readonly file: string;
+  /** By the names of the kernels that they are compared with. */
+  readonly kernels: ReadonlyMap<Runnable, Runnable>;
+}
+
+/** @throws UsageError if a kernel has no other one: of its name, or the only one if both files have one. */
+export async function otherKernels(file: string, kernels: readonly Runnable[]): Promise<OtherKernels> {
+  const [path = file] = await kernelFiles([file]);
+  const others = Object.values(await importFile(path)).flatMap((value) => runnableOf(value) ?? []);
+  const otherOf = (kernel: Runnable): Runnable => {
+    const named = others.find(({ name }) => name === kernel.name);
+    const only = others.length === 1 && kernels.length === 1 ? others[0] : undefined;
+    const other = named ?? only;
+    if (other) return other;
+    const names = others.map(({ name }) => name).join(", ");
+    throw new UsageError(`--against: ${file} has no kernel ${kernel.name}; it has ${names || "none"}`);
+  };
+  return { file, kernels: new Map(kernels.map((kernel) => [kernel, otherOf(kernel)])) };
+}
+
+/** The verdicts of a kernel's outputs against the other one's. */
+export async function compareWith(
+  kernel: Runnable,
+  compiled: CompiledKernel,
+  { kernels }: OtherKernels,
+  cache: ProofCache | undefined,
+): Promise<readonly OutputProof[]> {
+  const other = await kernels.get(kernel)?.compile();
+  if (!other) return [];
+  // Proofs come from the cache.
+  other.proof(cache);
+  return compiled.against(other);
 }

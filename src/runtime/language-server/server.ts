@@ -27,15 +27,11 @@ import {
   TextDocumentSyncKind,
 } from "vscode-languageserver-protocol/node";
 import { exitCodes } from "../system/errors.js";
-import { version } from "../system/package-folder.js";
+import { version } from "../system/files.js";
 import type { Streams } from "../system/streams.js";
 import { Documents } from "./documents.js";
-import { codeActions, FIX_ALL } from "./code-actions.js";
-import { toDiagnostics } from "./diagnostics.js";
+import { codeActions, FIX_ALL, inlayHints, hoverOf, toDiagnostics } from "./answers.js";
 import type { AnalysisOutcome, KernelAnalysis } from "./file-analysis.js";
-import { hoverOf } from "./hover.js";
-import { inlayHints } from "./inlay-hints.js";
-
 /** The command that returns the emitted modules of a document, given its URI. */
 const SHOW_PYTHON = "tilescript.showPython";
 

@@ -3,9 +3,9 @@
  */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { precompile, inEveryConfig } from "../target-compile/precompile.js";
-import { describeCase } from "../cases/case-text.js";
-import { runInWorker } from "../verify/case-worker.js";
-import { failureOf } from "../cases/failure.js";
+import { describeCase } from "../cases/cases.js";
+import { runInWorker } from "../verify/case-steps.js";
+import { failureOf } from "../cases/outcome.js";
 import { bytesOf, limitsOf, roofOf, type RooflineBound } from "./roofline.js";
 import type { BenchResult } from "../worker/protocol.js";
 import type { Member, RequestServer } from "../worker/worker-pool.js";

@@ -1,13 +1,12 @@
 /**
  * The candidates of a kernel that declares no search space: those worth compiling, and the order in which to try them.
  */
-import type { TestCase, CompiledKernel, Config, Traffic } from "../../compiled/compiled-kernel.js";
-import { combinations, type Pruned, whyInvalid } from "./candidates.js";
-import { derivedSpace, namesOf, perThread, tileKey, whyPoorConfig } from "./derived-space.js";
-import { estimate } from "./estimate.js";
-import { declaredConfigs } from "./own-configs.js";
-import type { DeviceLimits } from "./roofline.js";
+import type { TestCase, CompiledKernel, Config, Traffic, SearchSpace, TileRole } from "../../compiled/compiled-kernel.js";
+import { combinations, type Pruned, whyInvalid, declaredConfigs } from "./candidates.js";
+import { type DeviceLimits, bytesOf, rateOf } from "./roofline.js";
 import { configKey } from "./trial-cache.js";
+import { H200 } from "../../compiled/device-properties.js";
+import { valuesOf } from "../cases/cases.js";
 
 /** The number of tiles retained per case. The model ranks the best tile among the first few. */
 const MAX_TILES = 12;
@@ -152,4 +151,109 @@ export function searchOrder(
   });
   const declared = accepted.filter(({ index }) => index < declaredCount);
   return [...new Set([...declared, ...first, ...others].map(({ index }) => index))];
+}
+
+// A lower bound for the run time of a config, from a model of the GPU. It only ranks candidates; measurements decide.
+
+/**
+ * The ratio of L2 cache bandwidth to memory bandwidth. Each multiprocessor reads 64 bytes per clock from L2, which is
+ * 3.5 times the memory bandwidth of an H200.
+ */
+const L2_BANDWIDTH_FACTOR = 3.5;
+/** The overhead of a program in milliseconds: its launch and filling its pipeline. */
+const PROGRAM_OVERHEAD_MS = 1e-3;
+
+/** Limits for an unknown GPU. Only the order of times matters. */
+const DEFAULT_LIMITS = { gbps: 4800, rate: 989.4 };
+
+/**
+ * The roofline of the busiest multiprocessor, in milliseconds. It runs ⌈programs / multiprocessors⌉ whole programs.
+ * Each program reads through the L2 cache and multiplies. Memory transfers each tensor at least once.
+ */
+export function estimate(
+  kernel: CompiledKernel,
+  testCase: TestCase,
+  { programs, bytes, products }: Traffic,
+  limits: DeviceLimits | undefined,
+): number {
+  if (programs === 0) return 0;
+  const multiprocessors = testCase.gpu?.multiProcessorCount ?? H200.multiProcessorCount;
+  const waves = Math.ceil(programs / multiprocessors);
+  const imbalance = (waves * multiprocessors) / programs;
+  const gbps = limits?.gbps ?? DEFAULT_LIMITS.gbps;
+  const compute =
+    (2 * products * imbalance) / (limits?.tflops?.[rateOf(kernel, testCase)] ?? DEFAULT_LIMITS.rate) / 1e9;
+  const l2 = (bytes * imbalance) / (L2_BANDWIDTH_FACTOR * gbps) / 1e6;
+  return Math.max(compute, l2, bytesOf(kernel, testCase) / gbps / 1e6) + PROGRAM_OVERHEAD_MS * waves;
+}
+
+// The search space of a kernel that declares none, derived from the roles of its constexprs in its tiles.
+
+/** Reasonable tile sizes on current GPUs, by role. */
+const ROLE_VALUES: Readonly<Record<TileRole, readonly number[]>> = {
+  rows: [16, 32, 64, 128, 256],
+  columns: [16, 32, 64, 128, 256],
+  inner: [32, 64, 128],
+  length: [32, 64, 128, 256, 512, 1024, 2048, 4096, 8192],
+  order: [1, 4, 8, 16],
+};
+const WARPS = [1, 2, 4, 8, 16, 32];
+/** Tensor cores need four warps, or fewer if tiles are small. */
+const DOT_WARPS = [2, 4, 8];
+const STAGES = [2, 3, 4, 5];
+
+/**
+ * The search space: tile sizes by role, numbers of warps, and numbers of stages if Triton pipelines. All other options
+ * keep the values of the declared configs, and declared values are always included.
+ */
+export function derivedSpace({ configs, tuning, signature }: CompiledKernel): SearchSpace {
+  const { roles = {}, pipelined = false } = tuning ?? {};
+  const values = new Map<string, Set<number | boolean | string>>();
+  const add = (name: string, extra: readonly (number | boolean | string)[]) =>
+    values.set(name, new Set([...(values.get(name) ?? []), ...extra]));
+  for (const config of configs) for (const [name, value] of Object.entries(valuesOf(config))) add(name, [value]);
+  for (const [name, role] of Object.entries(roles)) add(name, ROLE_VALUES[role]);
+  add("numWarps", signature.arithmetic.dots.length > 0 ? DOT_WARPS : WARPS);
+  if (pipelined) add("numStages", STAGES);
+  return Object.fromEntries([...values].map(([name, options]) => [name, sortValues([...options])]));
+}
+
+const sortValues = <V extends number | boolean | string>(values: readonly V[]): readonly V[] =>
+  values.toSorted((a, b) => Number(a) - Number(b));
+
+/** The constexprs with one of these roles. */
+function namesOf({ tuning }: CompiledKernel, ...roles: readonly TileRole[]): readonly string[] {
+  return Object.entries(tuning?.roles ?? {}).flatMap(([name, role]) => (roles.includes(role) ? [name] : []));
+}
+
+/** Triton's default. */
+const DEFAULT_WARPS = 4;
+
+/** A key for the constexprs of a config that determine the tile of a program. */
+export function tileKey(kernel: CompiledKernel, config: Config): string {
+  return JSON.stringify(namesOf(kernel, "rows", "columns", "length").map((name) => config.values[name]));
+}
+
+/** The number of accumulators, and of elements of the largest loaded or stored tile, per thread. */
+function perThread(config: Config, { sums, widest }: Traffic, lanes: number) {
+  const threads = (config.numWarps ?? DEFAULT_WARPS) * lanes;
+  return { sums: sums / threads, elements: widest / threads };
+}
+
+/** Accumulators per thread: the minimum that justifies a thread, and the maximum that fits its registers. */
+const SUM_LIMITS = { min: 8, max: 128 };
+const ELEMENT_LIMITS = { min: 1, max: 128 };
+
+/**
+ * The reason why a config is not worth compiling: in every case, a thread has too many values for its registers or too
+ * little work.
+ */
+export function whyPoorConfig(config: Config, cases: readonly Traffic[], lanes: number): string | undefined {
+  const reasons = cases.map((traffic) => {
+    const { sums, elements } = perThread(config, traffic, lanes);
+    const [noun, count, { min, max }] = sums > 0 ? ["sums", sums, SUM_LIMITS] : ["elements", elements, ELEMENT_LIMITS];
+    if (count > max) return `more ${noun} of a tile than the ${max} that a thread has registers for`;
+    return count < min ? `fewer ${noun} of a tile than the ${min} that make a thread worth its start` : undefined;
+  });
+  return reasons.every((reason) => reason !== undefined) ? reasons[0] : undefined;
 }

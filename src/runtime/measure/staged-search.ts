@@ -3,14 +3,121 @@
  * Configs that exceed the GPU's resources are detected by compiling them first.
  */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
-import { openWorkspace } from "../devices/workspace.js";
-import { halve, neighborsOf } from "./successive-halving.js";
-import { configsOverResources } from "./resource-limits.js";
+import { openWorkspace, type Workspace } from "../devices/workspace.js";
 import { type RankingGpu, searchOrder } from "./shortlist.js";
-import { ofCase, type Trial, TrialCache } from "./trial-cache.js";
-import { compileBatch, launchIn, type SearchContext, timeAgain, tryInCase } from "./trials.js";
-import type { SearchOptions, SearchResult } from "./tuner.js";
+import { ofCase, type Trial, TrialCache, valuesKey } from "./trial-cache.js";
+import { type SearchOptions, type SearchResult, compileBatch, launchIn, type SearchContext, timeAgain, tryInCase } from "./tuner.js";
 import type { PythonDevice } from "../devices/device.js";
+import { compileRequest } from "../devices/request.js";
+import { problemsOf } from "../target-compile/targets.js";
+import { failureOf } from "../cases/outcome.js";
+import { COMPILE_DEADLINE_MS } from "../target-compile/precompile.js";
+import { occupancyOf, targets } from "../system/gpu-targets.js";
+import { valuesOf } from "../cases/cases.js";
+
+// Successive halving among candidates with neighbors, independent of the measurement.
+
+/** The number of survivors after the first round. */
+const SURVIVORS = 8;
+
+interface Halving {
+  /** All candidates, the most promising first. */
+  readonly order: readonly number[];
+  /** The candidates that are one step away from each candidate. */
+  readonly neighbors: ReadonlyMap<number, readonly number[]>;
+  /** The maximum number of measurements. */
+  readonly maxMeasurements: number;
+  /** Measures up to `count` of the first unmeasured configs. Returns the number of measurements. */
+  measure(queue: readonly number[], count: number): Promise<number>;
+  /** The fastest configs so far. */
+  fastest(count: number): readonly number[];
+}
+
+/**
+ * The first round measures half the maximum, in order. Each further round halves both the number of survivors and the
+ * number of measurements. It measures the survivors' neighbors first, then the next configs in order.
+ */
+export async function halve({ order, neighbors, maxMeasurements: most, measure, fastest }: Halving): Promise<void> {
+  if (order.length <= most) {
+    await measure(order, most);
+    return;
+  }
+  let survivors = SURVIVORS;
+  for (let [remaining, count] = [most, Math.ceil(most / 2)]; remaining > 0; count = Math.ceil(count / 2)) {
+    const neighborsOfFastest = fastest(survivors).flatMap((config) => neighbors.get(config) ?? []);
+    const measured = await measure([...neighborsOfFastest, ...order], Math.min(remaining, count));
+    if (measured === 0) return;
+    if (neighborsOfFastest.length > 0) survivors = Math.max(1, survivors / 2);
+    remaining -= measured;
+  }
+}
+
+type Point = Readonly<Record<string, number | boolean | string>>;
+/** Triton's defaults. */
+const DEFAULTS = { numWarps: 4, numStages: 3 };
+
+/** The configs that differ from each config by one step in one value. */
+export function neighborsOf({ configs }: Pick<CompiledKernel, "configs">): ReadonlyMap<number, readonly number[]> {
+  const points = configs.map((config): Point => ({ ...DEFAULTS, ...valuesOf(config) }));
+  const names = new Set(points.flatMap((point) => Object.keys(point)));
+  const indexByKey = new Map(points.map((point, i) => [valuesKey(point), i]));
+  const steps = [...names].map((name) => {
+    const values = new Set(points.flatMap((point) => point[name] ?? []));
+    return [name, [...values].sort((a, b) => Number(a) - Number(b))] as const;
+  });
+  const neighbors = (point: Point): readonly number[] =>
+    steps.flatMap(([name, values]) => {
+      const value = point[name];
+      const index = value === undefined ? -1 : values.indexOf(value);
+      if (index < 0) return [];
+      return [values[index - 1], values[index + 1]].flatMap(
+        (value) => (value === undefined ? undefined : indexByKey.get(valuesKey({ ...point, [name]: value }))) ?? [],
+      );
+    });
+  return new Map(points.map((point, i) => [i, neighbors(point)]));
+}
+
+// Finds candidates that exceed the GPU's resources by compiling them in other processes while nothing is measured.
+
+/** The limit of spilled bytes per thread. More spilling costs more than a larger tile gains. */
+const MAX_SPILLED_BYTES = 128;
+
+/** Returns the reason why a config cannot run or spills much, by config. Compiled binaries stay in Triton's cache. */
+export async function configsOverResources(
+  kernel: CompiledKernel,
+  { compilers, hello }: Pick<PythonDevice, "compilers" | "hello">,
+  { module }: Workspace,
+  cases: readonly TestCase[],
+  onDone?: (done: number, planned: number) => void,
+): Promise<ReadonlyMap<number, string>> {
+  const reasonByConfig = new Map<number, string>();
+  const target = targets.find(({ triton }) => JSON.stringify(triton) === JSON.stringify(hello.target));
+  if (!compilers || !target) return reasonByConfig;
+  let done = 0;
+  await compilers.forEach(cases, async (server, testCase) => {
+    const reply = await server.request(compileRequest(kernel, module, testCase, target), COMPILE_DEADLINE_MS);
+    const reason = reply.ok
+      ? whyOverResources({
+          target,
+          testCase,
+          cached: false,
+          resources: reply.result,
+          occupancy: occupancyOf(target, reply.result),
+        })
+      : whyOverResources({ target, testCase, cached: false, failure: failureOf(kernel, reply.error) });
+    if (reason !== undefined) reasonByConfig.set(testCase.config, reason);
+    onDone?.(++done, cases.length);
+  });
+  return reasonByConfig;
+}
+
+function whyOverResources(compilation: Parameters<typeof problemsOf>[0]): string | undefined {
+  const problems = problemsOf(compilation, undefined);
+  const spilled = compilation.resources?.spilled ?? 0;
+  const worst = problems.find(({ severity }) => severity === "error");
+  if (worst) return worst.problem;
+  return spilled > MAX_SPILLED_BYTES ? `registers spill: each thread keeps ${spilled} bytes in memory` : undefined;
+}
 
 /** The budget for each case. */
 export const DEFAULT_BUDGET = { count: 60, seconds: 60 };

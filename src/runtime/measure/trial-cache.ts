@@ -2,9 +2,8 @@
 import { cacheKey } from "../../compiled/canonical-json.js";
 import { join } from "node:path";
 import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
-import { configAt, valuesOf } from "../cases/case-text.js";
-import { cacheFolder } from "../system/cache-folder.js";
-import { keyOfText, readCache, withoutConfigs, writeCached } from "../system/json-cache.js";
+import { configAt, valuesOf } from "../cases/cases.js";
+import { cacheFolder, keyOfText, readCache, withoutConfigs, writeCached } from "../system/caches.js";
 import type { Timing } from "../worker/protocol.js";
 import type { PythonDevice } from "../devices/device.js";
 

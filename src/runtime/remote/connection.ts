@@ -1,10 +1,8 @@
 /** A connection to `python/tilescript_worker/agent.py` on another machine, through the streams of a local program. */
 import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline";
-import { withDeadline } from "../system/deadline.js";
-import { type Ending, ProcessGroup } from "../system/process-group.js";
 import { EnvironmentError } from "../system/errors.js";
-import { lastLine } from "../system/run-program.js";
+import { lastLine, withDeadline, type Ending, ProcessGroup } from "../system/processes.js";
 
 export interface ConnectionOptions {
   /** The name of the machine in messages. */

@@ -1,7 +1,7 @@
 /** A Ray cluster, through `python/tilescript_worker/ray_cluster.py`, which drives its actors. */
 import { createInterface } from "node:readline";
 import type { Duplex } from "node:stream";
-import type { UploadedFile, Remote } from "../worker/host.js";
+import { type UploadedFile, type Remote, type LinkOptions, pythonEnv, pythonModule } from "../worker/host.js";
 import {
   type FailureKind,
   type HelloResult,
@@ -9,16 +9,11 @@ import {
   type Reply,
   type WorkerRequest,
 } from "../worker/protocol.js";
-import { pythonEnv, pythonModule } from "../worker/start-python.js";
-import type { LinkOptions } from "../worker/worker-link.js";
 import type { RequestServer } from "../worker/worker-pool.js";
-import { stoppedReply } from "../worker/worker.js";
-import { lostReply } from "../worker/worker-process.js";
-import { keyOfText } from "../system/json-cache.js";
-import { withDeadline } from "../system/deadline.js";
+import { stoppedReply, lostReply } from "../worker/worker.js";
+import { keyOfText } from "../system/caches.js";
 import { EnvironmentError } from "../system/errors.js";
-import { type Ending, loadExeca, ProcessGroup } from "../system/process-group.js";
-import { lastLine } from "../system/run-program.js";
+import { lastLine, withDeadline, type Ending, loadExeca, ProcessGroup } from "../system/processes.js";
 
 export interface FleetOptions {
   /** Ray's address of the cluster. */

@@ -3,17 +3,13 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { PassThrough } from "node:stream";
-import type { Host, UploadedFile, RunOptions } from "../worker/host.js";
-import { pythonFolder } from "../worker/start-python.js";
-import { type LinkOptions, workerArguments, type WorkerLink } from "../worker/worker-link.js";
-import { cacheFolder } from "../system/cache-folder.js";
-import { withDeadline } from "../system/deadline.js";
+import { type Host, type UploadedFile, type RunOptions, type LinkOptions, workerArguments, type WorkerLink, pythonFolder } from "../worker/host.js";
+import { cacheFolder } from "../system/caches.js";
 import { writeProblem } from "../system/files.js";
-import { type Ending, loadExeca } from "../system/process-group.js";
 import { EnvironmentError } from "../system/errors.js";
-import type { ProgramResult } from "../system/run-program.js";
+import { type ProgramResult, withDeadline, type Ending, loadExeca } from "../system/processes.js";
 import { Connection, type Facts, RemoteError } from "./connection.js";
-import { addressText, agentCommand, destination, type SshAddress, sshCommand } from "./ssh-address.js";
+import { addressText, agentCommand, destination, type SshAddress, sshCommand } from "./addresses.js";
 
 /** The number of characters of a program's output to keep. */
 const OUTPUT_LIMIT = 1 << 20;

@@ -1,10 +1,11 @@
 /** Compares a certificate in a file with the proof of a kernel. */
 import { readFile } from "node:fs/promises";
 import { jsonText } from "../../compiled/canonical-json.js";
-import type { Certificate, Fingerprint, Obligation, OutputProof } from "../../compiled/compiled-kernel.js";
+import type { Certificate, Fingerprint, Obligation, OutputProof, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { UsageError } from "../system/errors.js";
-import { version } from "../system/package-folder.js";
+import { version, writeOutput } from "../system/files.js";
 import type { CertificateMatch, CheckReport } from "./reports.js";
+import { join } from "node:path";
 
 /** The certificates in a file: a report of `check --json`, or one certificate. */
 export interface GivenCertificates {
@@ -134,4 +135,22 @@ export function certificateLine(kernel: string, match: CertificateMatch, given: 
     default:
       return match satisfies never;
   }
+}
+
+// Writes the obligations of a kernel as SMT-LIB scripts, a file for each.
+
+/** Writes the scripts, and returns a line that says how many there are and what they leave out. */
+export async function writeScripts(kernel: CompiledKernel, folder: string): Promise<string> {
+  const reasons = new Map<string, number>();
+  let count = 0;
+  for (const { kernel: name, obligations } of kernel.smt())
+    for (const { property, config, scripts, reason } of obligations) {
+      if (reason !== undefined) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+      for (const script of scripts ?? []) {
+        const number = String(++count).padStart(3, "0");
+        await writeOutput(join(folder, `${name}-${number}-${property}-config${config}.smt2`), script);
+      }
+    }
+  const left = [...reasons].map(([reason, times]) => `; ${times} not written: ${reason}`);
+  return `${kernel.signature.name}: ${count} scripts in ${folder}${left.join("")}`;
 }

@@ -3,14 +3,12 @@ import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { supportsGpu, formatTargets } from "../../compiled/kernel-targets.js";
 import { formatList } from "../../diagnostics/message.js";
-import { configAt, formatCase, formatConfig, valuesOf } from "../cases/case-text.js";
+import { configAt, formatCase, formatConfig, valuesOf } from "../cases/cases.js";
 import { errorDiagnostic, warning, type Diagnostic } from "../../diagnostics/diagnostic.js";
 import { compileResources, otherTarget } from "../../diagnostics/catalog/command-codes.js";
-import type { Compilation, KernelCompilations } from "../target-compile/targets.js";
-import { problemsOf, type CompileMessage } from "../target-compile/diagnostics.js";
-import { uncheckedOf } from "../target-compile/machine-code.js";
+import { type Compilation, type KernelCompilations, uncheckedOf, problemsOf, type CompileMessage } from "../target-compile/targets.js";
 import type { CompilationReport, CompileReport } from "./reports.js";
-import { formatTable } from "./text-table.js";
+import { formatTable } from "./text-blocks.js";
 
 export interface CompileFacts {
   readonly triton: string;

@@ -6,7 +6,7 @@
 import type { CaseReport, OutputReport, RunReport } from "./reports.js";
 import type { Outcome, OutputComparison } from "../cases/outcome.js";
 import { summarize } from "../verify/summary.js";
-import type { Durations } from "../verify/stopwatch.js";
+import type { Durations } from "../verify/runner.js";
 import type { Verification } from "../verify/plan-cases.js";
 import type { Device } from "../devices/device.js";
 

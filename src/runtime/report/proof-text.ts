@@ -1,22 +1,11 @@
 /** Formats a kernel's certificate as a summary and as diagnostics at the author's lines. */
-import {
-  type TestCase,
-  type Certificate,
-  formatSizes,
-  type Obligation,
-  type ProofProperty,
-} from "../../compiled/compiled-kernel.js";
+import { type TestCase, type Certificate, formatSizes, type Obligation, type ProofProperty, type CompiledKernel, type OutputProof, type AxisVerdict, type InvarianceProof, type ProofCache, type RunsVerdict } from "../../compiled/compiled-kernel.js";
 import { Message } from "../../diagnostics/message.js";
-import { noLaunch, notProved, unreachedAccess } from "../../diagnostics/catalog/proof-codes.js";
-import {
-  type Diagnostic,
-  type Edit,
-  errorDiagnostic,
-  type Location,
-  type SourceFix,
-  warning,
-} from "../../diagnostics/diagnostic.js";
-import type { Suggestion } from "./suggest-remedies.js";
+import { noLaunch, notProved, unreachedAccess, wrongOutput, notInvariant } from "../../diagnostics/catalog/proof-codes.js";
+import { type Diagnostic, type Edit, errorDiagnostic, type Location, type SourceFix, warning, formatLocation, TileScriptError } from "../../diagnostics/diagnostic.js";
+import { type Suggestion, suggestRemedies } from "./suggest-remedies.js";
+import { formatNumber } from "../../compiled/canonical-json.js";
+import { refusedShapes } from "../cases/refused-cases.js";
 
 const locationKey = ({ at }: Obligation): string => `${at?.file} ${at?.line}:${at?.column}`;
 
@@ -149,7 +138,135 @@ function linesOf(places: readonly Location[]): string {
 }
 
 /** `M=1 N=17 y=sliced, config 0` */
-export function formatCounterexample({ sizes, scalars = {}, constexprs = {}, layouts = {}, config }: TestCase): string {
+function formatCounterexample({ sizes, scalars = {}, constexprs = {}, layouts = {}, config }: TestCase): string {
   const others = Object.entries({ ...constexprs, ...layouts }).map(([name, value]) => ` ${name}=${value}`);
   return `${formatSizes({ ...sizes, ...scalars })}${others.join("")}, config ${config}`;
+}
+
+// The verdicts of outputs, as lines of a report and as diagnostics.
+
+const ITS_REFERENCE = "its reference";
+
+type Shown = Exclude<OutputProof["verdict"], { kind: "refuted" }>;
+
+/** A line for each output that is not refuted: `softmax computes y: equal to its reference over the reals, for …` */
+export const computesLines = (
+  kernel: CompiledKernel,
+  outputs: readonly OutputProof[],
+  source = ITS_REFERENCE,
+): readonly string[] =>
+  outputs.flatMap(({ output, isGradient, verdict }) => {
+    const line = `${kernel.signature.name} computes ${isGradient ? `the gradient of ${output}` : output}`;
+    const expected = isGradient ? `the derivative of ${source}` : source;
+    return verdict.kind === "refuted" ? [] : [`${line}: ${describe(kernel, verdict, expected)}`];
+  });
+
+/** An error for each output that is refuted, with the case and what both sides give. */
+export const outputDiagnostics = (outputs: readonly OutputProof[], source = "the reference"): readonly Diagnostic[] =>
+  outputs.flatMap(({ output, at, verdict }) => {
+    if (verdict.kind !== "refuted") return [];
+    const { worst, at: testCase } = verdict;
+    const element = worst.index.length === 0 ? output : `${output}[${worst.index.join(", ")}]`;
+    const [got, expected] = [formatNumber(worst.got), formatNumber(worst.expected)];
+    return [errorDiagnostic(wrongOutput(element, got, expected, formatCounterexample(testCase), source), at)];
+  });
+
+function describe({ signature, configs }: CompiledKernel, verdict: Shown, source: string): string {
+  const of = signature.sizes.length === 0 ? "" : `all ${signature.sizes.join(", ")} and `;
+  const scope = `for ${of}${configs.length} config${configs.length === 1 ? "" : "s"}`;
+  const equality = `equal to ${source} over the reals, ${scope}`;
+  switch (verdict.kind) {
+    case "proved":
+      return `${equality}; rounding is judged separately`;
+    case "unstable": {
+      const place = verdict.at ? ` at ${formatLocation(verdict.at)}` : "";
+      return `${equality}, but unstable${place}: ${verdict.why}`;
+    }
+    case "unknown":
+      return `not shown: ${verdict.missing}`;
+    default:
+      return verdict satisfies never;
+  }
+}
+
+// On what the bits of outputs depend, as lines of a report and as diagnostics.
+
+/** The lines of each output: `softmax y: invariant in M`, one for each size that is not, and one for runs. */
+export const invarianceLines = (proofs: readonly InvarianceProof[]): readonly string[] =>
+  proofs.flatMap(({ kernel, output, sizes, runs }) => {
+    const invariant = sizes.flatMap(({ size, verdict }) => (verdict.kind === "invariant" ? [size] : []));
+    const others = sizes.flatMap(({ size, verdict }) =>
+      verdict.kind === "invariant" ? [] : [describeSize(size, verdict)],
+    );
+    const first = invariant.length === 0 ? [] : [`invariant in ${invariant.join(", ")}`];
+    return [...first, ...others, describeRuns(runs)].map((line) => `${kernel} ${output}: ${line}`);
+  });
+
+function describeSize(size: string, verdict: Exclude<AxisVerdict, { kind: "invariant" }>): string {
+  return verdict.kind === "dependent"
+    ? `not invariant in ${size}${placeOf(verdict.at)}: ${verdict.why}`
+    : `not shown to be invariant in ${size}${placeOf(verdict.at)}: ${verdict.missing}`;
+}
+
+function describeRuns(verdict: RunsVerdict): string {
+  switch (verdict.kind) {
+    case "proved":
+      return "the same bits in every run";
+    case "per-config":
+      return "the same bits in every run with one config, which the autotuner may choose anew in each process";
+    case "dependent":
+      return `other bits in another run${placeOf(verdict.at)}: ${verdict.why}`;
+    case "unknown":
+      return `not shown to have the same bits in every run${placeOf(verdict.at)}: ${verdict.missing}`;
+    default:
+      return verdict satisfies never;
+  }
+}
+
+const placeOf = (at: Location | undefined): string => (at ? ` at ${formatLocation(at)}` : "");
+
+/** An error for each output that is not shown to be invariant in a size that the spec declares. */
+function invarianceDiagnostics(kernel: CompiledKernel, cache?: ProofCache): readonly Diagnostic[] {
+  if (!kernel.declaresInvariance) return [];
+  return kernel.invariance(cache).flatMap(({ output, sizes }) =>
+    sizes.flatMap(({ size, verdict, required }) => {
+      if (!required || verdict.kind === "invariant") return [];
+      const { cause, at = kernel.at } = verdict;
+      const message =
+        verdict.kind === "dependent"
+          ? notInvariant.dependent(output, size, verdict.why, cause)
+          : notInvariant.unknown(output, size, verdict.missing, cause);
+      return [errorDiagnostic(message, at)];
+    }),
+  );
+}
+
+// Everything that the build and the proofs report about a kernel, and the rejection of kernels with errors of proofs.
+
+export function kernelDiagnostics(
+  kernel: CompiledKernel,
+  proof: Certificate,
+  cache: ProofCache | undefined,
+): readonly Diagnostic[] {
+  return [
+    ...kernel.warnings,
+    ...refusedShapes(kernel),
+    ...invarianceDiagnostics(kernel, cache),
+    ...proofDiagnostics(
+      proof,
+      suggestRemedies(kernel, proof, cache),
+      (fix, location = kernel.at) => location && kernel.fixFor?.(location, fix),
+    ),
+  ];
+}
+
+/**
+ * Rejects a kernel with refuted obligations, or that is not shown to be invariant in a size that its spec declares.
+ *
+ * @throws TileScriptError with these errors, at the author's lines.
+ */
+export function checkProofs(kernel: CompiledKernel): void {
+  const diagnostics = [...invarianceDiagnostics(kernel), ...proofDiagnostics(kernel.proof())];
+  const errors = diagnostics.filter(({ severity }) => severity === "error");
+  if (errors.length > 0) throw new TileScriptError(errors);
 }

@@ -1,15 +1,15 @@
 /** The text report: device, cases, errors, and unchecked aspects. */
 import type pc from "picocolors";
-import { formatSizes, type Tolerance } from "../../compiled/compiled-kernel.js";
-import { describeCase } from "../cases/case-text.js";
-import { formatLocation } from "../../diagnostics/diagnostic.js";
-import { formatFinding, formatFrame } from "./finding-text.js";
+import { formatSizes, type Tolerance, type Finding } from "../../compiled/compiled-kernel.js";
+import { describeCase } from "../cases/cases.js";
+import { formatLocation, type Location } from "../../diagnostics/diagnostic.js";
 import type { Outcome, OutputComparison, WorstElement } from "../cases/outcome.js";
-import type { CompileCounts } from "../verify/case-compiler.js";
-import type { Durations } from "../verify/stopwatch.js";
+import type { CompileCounts } from "../verify/case-steps.js";
+import type { Durations } from "../verify/runner.js";
 import { headline, maxError, summarize, type Summary } from "../verify/summary.js";
 import type { Verification } from "../verify/plan-cases.js";
 import type { Device } from "../devices/device.js";
+import { codeFrame } from "./text-blocks.js";
 
 type Colors = ReturnType<typeof pc.createColors>;
 
@@ -266,4 +266,21 @@ function formatShort(value: number): string {
   return value >= 1e-3 && value < 1e6
     ? String(Number(value.toPrecision(3)))
     : value.toExponential(2).replace(/\.?0+e/, "e");
+}
+
+// Formats findings with the author's lines.
+
+export function formatFinding(finding: Finding): string {
+  const text = `${finding.code}${formatProgram(finding)}: ${finding.message}`;
+  return finding.at ? `${text}\n${formatFrame(finding.at)}` : text;
+}
+
+/** The program and lane of a finding. Empty for an element that was never written. */
+function formatProgram({ program, lane }: Finding): string {
+  return program.length > 0 ? ` in program (${program.join(", ")}), lane [${lane.join(", ")}]` : "";
+}
+
+/** A location and the author's lines around it, if the file is readable. */
+function formatFrame(location: Location): string {
+  return [formatLocation(location), codeFrame(location)].filter(Boolean).join("\n");
 }

@@ -1,7 +1,9 @@
 /** Atomic file writes. */
 import { access, constants, lstat, mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { EnvironmentError } from "./errors.js";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 
 type Content = string | Uint8Array;
 
@@ -79,3 +81,47 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: notADirectory,
   EISDIR: "it is a folder; name a file in it",
 };
+
+// The files of a kernel.
+
+/** The files and their transitive relative imports. `texts` are read instead of the files on disk. */
+export function sourcesOf(files: readonly string[], texts: Readonly<Record<string, string>> = {}): Set<string> {
+  const sources = new Set<string>();
+  const queue = files.map((file) => resolve(file));
+  for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
+    if (sources.has(file) || !existsSync(file)) continue;
+    sources.add(file);
+    for (const [, path = ""] of (texts[file] ?? readFileSync(file, "utf8")).matchAll(
+      /(?:from|import\(?)\s*["'](\.{1,2}\/[^"']+)["']/g,
+    )) {
+      const imported = join(dirname(file), path);
+      queue.push(imported, imported.replace(/\.([cm]?)js$/, ".$1ts"), `${imported}.ts`);
+    }
+  }
+  return sources;
+}
+
+// The location of this package. It may run from its sources, from compiled modules, or from the bundle on npm.
+
+/** The nearest file of this name in the folder of `path` or above. */
+export function findUp(path: string, name: string): string | undefined {
+  const folder = dirname(path);
+  const candidate = join(folder, name);
+  if (existsSync(candidate)) return candidate;
+  return folder === path ? undefined : findUp(folder, name);
+}
+
+const currentFile = fileURLToPath(import.meta.url);
+const manifest = findUp(currentFile, "package.json");
+if (manifest === undefined) throw new Error(`${currentFile} is not in its package; install tilescript again`);
+
+export const packageFolder = dirname(manifest);
+
+/** `homepage` is the address of the documentation, if it has one. */
+export const { version, homepage } = JSON.parse(readFileSync(manifest, "utf8")) as {
+  readonly version: string;
+  readonly homepage?: string;
+};
+
+/** True in the bundle of the npm package: its modules and its Python files are in `dist`. */
+export const isBundle = /[\\/]tilescript-modules[\\/]/.test(currentFile);

@@ -3,24 +3,25 @@ import { cacheKey } from "../../compiled/canonical-json.js";
 import { join } from "node:path";
 import { type TestCase, type CompiledKernel, formatSizes, type Layout } from "../../compiled/compiled-kernel.js";
 import { COMPILE_DEADLINE_MS } from "./precompile.js";
-import { cacheFolder } from "../system/cache-folder.js";
-import { keyOfText, readCache, withoutConfigs, writeCached } from "../system/json-cache.js";
+import { cacheFolder, keyOfText, readCache, withoutConfigs, writeCached } from "../system/caches.js";
 import { supportsGpu } from "../../compiled/kernel-targets.js";
-import { configAt, formatCase } from "../cases/case-text.js";
-import { compileCases } from "../cases/compile-cases.js";
+import { configAt, formatCase } from "../cases/cases.js";
+import { compileCases, tmaCompatibleCase } from "../cases/command-cases.js";
 import { constexprDims } from "../cases/shapes.js";
-import { specializedCases } from "../cases/specialization.js";
-import { tmaCompatibleCase } from "../cases/tma-cases.js";
+import { specializedCases } from "../cases/features.js";
 import { configsOf, type Selection } from "../cases/selection.js";
-import type { CompileService } from "../devices/compile-service.js";
-import { failureOf } from "../cases/failure.js";
-import { ptxasKey } from "./machine-code.js";
-import type { CaseFailure } from "../cases/outcome.js";
-import { PROTOCOL_VERSION, type CompileResult } from "../worker/protocol.js";
+import type { CompileService } from "../devices/machine.js";
+import { type CaseFailure, failureOf } from "../cases/outcome.js";
+import { PROTOCOL_VERSION, type CompileResult, type MachineCode, type RunRequest, type VerifyRequest } from "../worker/protocol.js";
 import { compileRequest } from "../devices/request.js";
 import { openWorkspace, type Workspace } from "../devices/workspace.js";
 import { occupancyOf, type Occupancy, type Target } from "../system/gpu-targets.js";
 import type { RequestServer } from "../worker/worker-pool.js";
+import { statSync } from "node:fs";
+import { formatMessage, formatList } from "../../diagnostics/message.js";
+import type { PythonDevice } from "../devices/device.js";
+import { compileError, compileMiscompiled, compileResources, compileSpill } from "../../diagnostics/catalog/command-codes.js";
+import type { Location } from "../../diagnostics/diagnostic.js";
 
 /** One config with one choice of dtypes and flags, for one target. */
 export interface Compilation {
@@ -212,4 +213,114 @@ function compilationKey(
   const { config: __, seed: ___, ...inputs } = testCase;
   const key = cacheKey([source, config, inputs, specialized ?? null, target.triton, compiler]);
   return keyOfText(key);
+}
+
+// Faults that `python/tilescript_worker/machine_code.py` finds in the machine code of ptxas.
+
+interface Fault {
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+/** The faults of ptxas, one sentence per affected kernel. */
+function faultsOf(machineCode: readonly MachineCode[]): Fault[] {
+  return machineCode.flatMap(({ compiler, variable, unwritten = [] }) => {
+    if (unwritten.length === 0) return [];
+    const problem = `${compiler} made machine code that reads ${formatList(unwritten.map(({ register }) => register))}`;
+    const pronoun = unwritten.length > 1 ? "them" : "it";
+    return [
+      {
+        problem: `${problem} before anything writes ${pronoun}: results would be wrong`,
+        remedy: `set ${variable} to a newer ptxas, or change the config`,
+      },
+    ];
+  });
+}
+
+/** The distinct reasons why machine code was not checked. */
+export function uncheckedOf(machineCode: readonly MachineCode[]): string[] {
+  return [
+    ...new Set(machineCode.flatMap(({ unchecked }) => (unchecked === undefined ? [] : `machine code: ${unchecked}`))),
+  ];
+}
+
+/**
+ * The faults in the kernels that a case launches on a GPU, one line each. The kernels are in Triton's cache, because
+ * the case has run.
+ */
+export async function faultsOfCase(
+  { compilers, hello: { target } }: Pick<PythonDevice, "compilers" | "hello">,
+  request: RunRequest & Partial<Pick<VerifyRequest, "specialized">>,
+): Promise<string[]> {
+  if (!compilers || target?.[0] !== "cuda") return [];
+  const faults: Fault[] = [];
+  // A case may run both the plain and the warp-specialized kernel.
+  await compilers.forEach([...new Set([null, request.specialized ?? null])], async (worker, specialized) => {
+    const reply = await worker.request({ ...request, type: "compile", target, specialized }, COMPILE_DEADLINE_MS);
+    if (reply.ok) faults.push(...faultsOf(reply.result.machineCode));
+  });
+  return [...new Set(faults.map(formatMessage))];
+}
+
+/** The ptxas that the environment selects instead of Triton's own, with its modification time. */
+function ptxasKey(env: NodeJS.ProcessEnv): readonly (string | number)[] {
+  return ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"].flatMap((name) => {
+    const path = env[name];
+    if (!path) return [name];
+    return [name, path, statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? ""];
+  });
+}
+
+// Problems of a config on a target, from its compilation and its resources.
+
+export interface CompileMessage {
+  readonly severity: "error" | "warning";
+  readonly rule: typeof compileError | typeof compileResources | typeof compileMiscompiled | typeof compileSpill;
+  readonly problem: string;
+  readonly remedy: string;
+  readonly at: Location | undefined;
+}
+
+/** The errors and warnings of a config on a target. */
+export function problemsOf(
+  { target, failure, resources, occupancy }: Compilation,
+  config: Location | undefined,
+): CompileMessage[] {
+  if (failure?.kind === "out-of-resources") {
+    const problem = `it needs more registers than a thread may have: ${failure.message}`;
+    const remedy = "raise maxnreg or leave it out, make the blocks smaller or raise numWarps";
+    return [{ severity: "error", rule: compileResources, problem, remedy, at: config }];
+  }
+  if (failure) {
+    const problem = `it does not compile: ${failure.message}`;
+    return [{ severity: "error", rule: compileError, problem, remedy: "", at: failure.at ?? config }];
+  }
+  if (!resources) return [];
+  const { limits } = target;
+  const messages: CompileMessage[] = [];
+  const addError = (problem: string, remedy: string) =>
+    messages.push({ severity: "error", rule: compileResources, problem, remedy, at: config });
+  if (resources.shared > limits.sharedOfProgram)
+    addError(
+      `it needs ${resources.shared} bytes of shared memory; the limit is ${limits.sharedOfProgram} for a program`,
+      "make the blocks smaller or lower numStages",
+    );
+  else if (limits.tensorMemory !== undefined && (resources.tensorMemory ?? 0) > limits.tensorMemory)
+    addError(
+      `it needs ${resources.tensorMemory} columns of tensor memory; the limit is ${limits.tensorMemory} for a program`,
+      "make the accumulator smaller",
+    );
+  else if (occupancy?.programs === 0)
+    addError(`no program fits: a multiprocessor has too few ${occupancy.limit}`, "make the blocks or numWarps smaller");
+  for (const fault of faultsOf(resources.machineCode))
+    messages.push({ severity: "error", rule: compileMiscompiled, ...fault, at: config });
+  if (resources.spilled > 0)
+    messages.push({
+      severity: "warning",
+      rule: compileSpill,
+      problem: `registers spill: each thread keeps ${resources.spilled} bytes in memory`,
+      remedy: "make the blocks smaller, raise numWarps or lower numStages",
+      at: config,
+    });
+  return messages;
 }

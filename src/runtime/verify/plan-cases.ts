@@ -1,15 +1,14 @@
 /** Runs the planned cases of a kernel on a device and collects the results. */
-import type { CompiledKernel, ProgramOrder, Tolerance } from "../../compiled/compiled-kernel.js";
-import { planCases } from "../cases/cases.js";
+import type { CompiledKernel, ProgramOrder, Tolerance, TestCase } from "../../compiled/compiled-kernel.js";
+import { planCases, costOf, type PlannedCase, shapeOf } from "../cases/cases.js";
 import type { Selection } from "../cases/selection.js";
 import type { Outcome } from "../cases/outcome.js";
-import { deviceLimits } from "./device-limits.js";
-import { planFirstCall } from "./first-call.js";
-import { gpuOf, whyNotRunOn } from "./other-gpu.js";
-import type { CompileCounts } from "./case-compiler.js";
-import { openRunner } from "./runner.js";
-import type { Durations } from "./stopwatch.js";
+import type { CompileCounts } from "./case-steps.js";
+import { openRunner, deviceLimits, type Durations, type Runner } from "./runner.js";
 import type { Device } from "../devices/device.js";
+import { inEveryConfig } from "../target-compile/precompile.js";
+import { supportsGpu, formatTargets } from "../../compiled/kernel-targets.js";
+import type { HelloResult } from "../worker/protocol.js";
 
 export interface VerifyOptions {
   readonly selection: Selection;
@@ -121,4 +120,61 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
     ...(compiling && { compiling }),
     ...(durations && { durations }),
   };
+}
+
+// The call that goes through the emitted wrapper as a user's does: no config is selected, and no call went before.
+
+interface FirstCall {
+  /** The case in every config that the autotuner tries. */
+  readonly testCases: readonly TestCase[];
+  /** Undefined if this kernel, device or selection has no such call. */
+  run(): Promise<Outcome | undefined>;
+}
+
+/** Plans a first call and one after it, on one of these cases. */
+export function planFirstCall(
+  kernel: CompiledKernel,
+  device: Device,
+  { tune }: Pick<Runner, "tune">,
+  cases: readonly PlannedCase[],
+  { config }: Pick<Selection, "config">,
+): FirstCall {
+  const isAffected = kernel.configs.length > 1 || kernel.signature.tensors.some(({ role }) => role === "inout");
+  const planned = tune && isAffected && config === undefined ? cheapestCase(kernel, device, cases) : undefined;
+  return {
+    testCases: planned ? inEveryConfig(kernel, planned.testCase, gpuOf(device)) : [],
+    run: async () => planned && tune?.(planned),
+  };
+}
+
+/** The cheapest case in which no tensor is empty, because the autotuner runs every config. */
+function cheapestCase(
+  kernel: CompiledKernel,
+  { kind }: Device,
+  cases: readonly PlannedCase[],
+): PlannedCase | undefined {
+  const isEmpty = (testCase: TestCase): boolean => {
+    const sizes = kernel.sizes(testCase);
+    return kernel.signature.tensors.some(({ dims }) => shapeOf(dims, sizes).includes(0));
+  };
+  return cases
+    .filter(({ testCase }) => !isEmpty(testCase))
+    .map((planned) => ({ planned, cost: costOf(kernel, planned.testCase, deviceLimits[kind]) }))
+    .toSorted((a, b) => a.cost - b.cost)[0]?.planned;
+}
+
+// Kernels that are declared for other GPUs than the device's.
+
+/** The GPU of a device; null for the evaluator and Triton's interpreter. */
+export function gpuOf(device: Device): HelloResult["target"] {
+  return device.kind === "eval" ? null : device.hello.target;
+}
+
+/** The reason why the kernel does not run on this device; undefined if it does, or if the device has no GPU. */
+export function whyNotRunOn({ targets = [] }: Pick<CompiledKernel, "targets">, device: Device): string | undefined {
+  const gpu = gpuOf(device);
+  const unsupported = gpu && targets.find((declared) => !supportsGpu(declared, gpu));
+  return gpu && unsupported
+    ? `not run on ${gpu[0]}:${gpu[1]}, as the kernel is for ${formatTargets(unsupported)}`
+    : undefined;
 }

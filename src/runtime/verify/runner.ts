@@ -1,21 +1,18 @@
 /** Runs cases of one kernel on a device sequentially: in the worker, or on the evaluator. */
 import { ALGORITHM_CHECK } from "../../compiled/error-kind.js";
 import { type TestCase, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
-import { evaluate, type EvaluatorOptions, checkOverflow } from "./case-evaluator.js";
-import { CaseCompiler, type CompileCounts } from "./case-compiler.js";
-import { Lookahead } from "./lookahead.js";
-import { missingRequirement } from "../cases/missing-requirement.js";
-import { runInWorker, needsPointer } from "./case-worker.js";
-import { costOf, type PlannedCase } from "../cases/cases.js";
+import { missingRequirement } from "../cases/refused-cases.js";
+import { runInWorker, needsPointer, CaseCompiler, type CompileCounts, evaluate, type EvaluatorOptions, checkOverflow } from "./case-steps.js";
+import { costOf, type PlannedCase, type Limits } from "../cases/cases.js";
 import { QUEUE_DEPTH, type Member } from "../worker/worker-pool.js";
 import { wasCompared, type Outcome } from "../cases/outcome.js";
 import { verifyRequest } from "../devices/request.js";
 import { formatLocation } from "../../diagnostics/diagnostic.js";
 import { isCancelling } from "../../compiled/tolerance.js";
 import { checkedKernel, openWorkspace } from "../devices/workspace.js";
-import { type Durations, Stopwatch } from "./stopwatch.js";
-import { deviceLimits } from "./device-limits.js";
 import type { Device, PythonDevice } from "../devices/device.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
+import { withDeadline } from "../system/processes.js";
 
 export interface Runner {
   /** Announces the cases that will run, in this order, so that several workers can prefetch them. */
@@ -200,4 +197,127 @@ async function pythonRunner(
       await workspace.remove();
     },
   };
+}
+
+// The amount of work that each device computes in a few seconds.
+
+/**
+ * An op of Triton's interpreter takes tens of microseconds, independent of its lanes; an op of the evaluator takes a
+ * few.
+ */
+export const deviceLimits: Readonly<Record<Device["kind"], Limits>> = {
+  eval: { elements: 2 ** 17, work: 2 ** 25, op: 2 ** 8, exhaustive: false },
+  interpreter: { elements: 2 ** 17, work: 2 ** 25, op: 2 ** 12, exhaustive: false },
+  cuda: { elements: 2 ** 31, work: Infinity, op: 0, exhaustive: true },
+  hip: { elements: 2 ** 31, work: Infinity, op: 0, exhaustive: true },
+};
+
+// Prefetches results for a consumer that takes them in order, so that several workers are busy. The order of results
+// does not depend on the number of workers.
+
+/** The time that unneeded work in progress has to finish before it is stopped. */
+const DRAIN_MS = 2_000;
+
+export class Lookahead<Item, Result> {
+  readonly #start: (item: Item, index: number) => Promise<Result>;
+  readonly #concurrency: number;
+  #items: readonly Item[] = [];
+  #started: { readonly item: Item; readonly result: Promise<Result>; isDone: boolean }[] = [];
+  #takenCount = 0;
+
+  /** `concurrency` is the number of items in progress at a time. If it is 1, nothing starts before it is taken. */
+  constructor(concurrency: number, start: (item: Item, index: number) => Promise<Result>) {
+    this.#concurrency = concurrency;
+    this.#start = start;
+  }
+
+  /** Announces the items that `take` will request, in this order. */
+  expect(items: readonly Item[]): void {
+    this.#items = items;
+    this.#started = [];
+    this.#takenCount = 0;
+    this.#fill();
+  }
+
+  /** Returns the result of an item. Starts it now if it was not expected at this index. */
+  async take(item: Item, index: number): Promise<Result> {
+    const entry = this.#started[index];
+    this.#takenCount = Math.max(this.#takenCount, index + 1);
+    this.#fill();
+    return entry && isSame(entry.item, item) ? entry.result : this.#start(item, index);
+  }
+
+  /** Waits for work in progress. If that takes too long, calls `end`, which must stop the work. */
+  async drop(end: () => Promise<void>): Promise<void> {
+    this.#items = [];
+    const pending = this.#started.filter(({ isDone }) => !isDone).map(({ result }) => result);
+    if (pending.length > 0 && (await withDeadline(Promise.allSettled(pending), DRAIN_MS)) === "late") await end();
+  }
+
+  /** Starts work until all workers are busy. Results may be at most that far ahead of the consumer again. */
+  #fill(): void {
+    if (this.#concurrency < 2) return;
+    const limit = Math.min(this.#items.length, this.#takenCount + 2 * this.#concurrency);
+    while (this.#started.length < limit && this.#started.filter(({ isDone }) => !isDone).length < this.#concurrency) {
+      const item = this.#items[this.#started.length]!;
+      const entry = { item, result: this.#start(item, this.#started.length), isDone: false };
+      this.#started.push(entry);
+      const onSettled = (): void => {
+        entry.isDone = true;
+        this.#fill();
+      };
+      entry.result.then(onSettled, onSettled);
+    }
+  }
+}
+
+/** Compares by value, because fast-check generates equal cases again. */
+function isSame(lhs: unknown, rhs: unknown): boolean {
+  return lhs === rhs || cacheKey(lhs) === cacheKey(rhs);
+}
+
+/** The durations of the parts of a run. */
+
+/** Seconds of the cases of a kernel. */
+export interface Durations {
+  /** Waiting until the kernels of the next case are compiled. */
+  readonly waiting: number;
+  /** Running the kernel and the reference on the device. */
+  readonly device: number;
+  /** Checking the algorithm on the evaluator. */
+  readonly evaluator: number;
+  /** Calling the wrapper with an empty cache and the autotuner. */
+  readonly firstCall: number;
+}
+
+/** Sums the time of each kind of work. */
+class Stopwatch {
+  readonly #ms = { waiting: 0, device: 0, evaluator: 0, firstCall: 0 };
+
+  async measure<Result>(name: keyof Durations, work: Promise<Result>): Promise<Result> {
+    const start = performance.now();
+    try {
+      return await work;
+    } finally {
+      this.#ms[name] += performance.now() - start;
+    }
+  }
+
+  measureSync<Result>(name: keyof Durations, work: () => Result): Result {
+    const start = performance.now();
+    const result = work();
+    this.#ms[name] += performance.now() - start;
+    return result;
+  }
+
+  get seconds(): Durations {
+    const { waiting, device, evaluator, firstCall } = this.#ms;
+    const rounded = (ms: number): number => Math.round(ms) / 1000;
+    return {
+      waiting: rounded(waiting),
+      device: rounded(device),
+      evaluator: rounded(evaluator),
+      firstCall: rounded(firstCall),
+    };
+  }
 }

@@ -2,21 +2,17 @@
 import { jsonText } from "../../compiled/canonical-json.js";
 import fc from "fast-check";
 import type { TestCase, CompiledKernel, SpecialValue, Tolerance } from "../../compiled/compiled-kernel.js";
-import { breadthFirst, featuresOf } from "../cases/features.js";
 import { costOf, declaredCases, specialCases, type Plan, type PlannedCase } from "../cases/cases.js";
-import { tmaCompatibleCase } from "../cases/tma-cases.js";
+import { tmaCompatibleCase } from "../cases/command-cases.js";
 import { configsOf, type Selection } from "../cases/selection.js";
 import { constexprDims } from "../cases/shapes.js";
-import { specializedCases } from "../cases/specialization.js";
+import { specializedCases, breadthFirst, featuresOf } from "../cases/features.js";
 import { acceptedCase, shrinkAccepted } from "../cases/valid-cases.js";
 import { cases, type CaseOptions, drawnConfigs } from "../cases/arbitrary.js";
 import type { Outcome } from "../cases/outcome.js";
-import { deviceLimits } from "./device-limits.js";
-import { planFirstCall } from "./first-call.js";
-import { gpuOf, whyNotRunOn } from "./other-gpu.js";
-import { openRunner, type Runner, type RunnerOptions } from "./runner.js";
-import { shellWord } from "../system/run-program.js";
-import type { Verification } from "./plan-cases.js";
+import { openRunner, type Runner, type RunnerOptions, deviceLimits } from "./runner.js";
+import { shellWord } from "../system/processes.js";
+import { type Verification, planFirstCall, gpuOf, whyNotRunOn } from "./plan-cases.js";
 import type { Device } from "../devices/device.js";
 
 export interface ThoroughOptions {

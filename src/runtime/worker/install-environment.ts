@@ -2,17 +2,19 @@
  * Implements `tilescript setup`: creates the Python environment of the lock file in the cache folder. Repeated and
  * concurrent runs are safe.
  */
-import { readFile } from "node:fs/promises";
+import { readFile, mkdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { supportedVersions, versionsIn } from "../../compiled/versions.js";
-import { environmentFolder, readyMarker, venvPython } from "../system/cache-folder.js";
+import { environmentFolder, readyMarker, venvPython } from "../system/caches.js";
 import { lockFile } from "./environment.js";
 import { EnvironmentError } from "../system/errors.js";
-import type { Host } from "./host.js";
-import { type Installer, installerEnv, findInstaller, hashed, PIP_FLAGS, type Step } from "./installers.js";
-import { localMachine, remoteMachine, type SetupMachine } from "./setup-place.js";
+import { type Host, type RunOptions, pythonScript, pythonEnv, pythonModule } from "./host.js";
 import { defaultStartMs } from "./worker.js";
-import { pythonScript } from "./start-python.js";
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { replaceFile } from "../system/files.js";
+import { type ProgramResult, runProgram, acquireLock } from "../system/processes.js";
 
 export interface SetupOptions {
   /** The Python that creates the environment. Default: the first suitable one on PATH. */
@@ -198,4 +200,171 @@ async function runStep(
       `${name} failed: ${reason || (result.unstarted ?? result.signal ?? "it said nothing")}${remedy}`,
     );
   }
+}
+
+// Package installers: uv, which is faster, or else pip.
+
+interface Step {
+  /** The step's name in error messages. */
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+interface InstallSteps {
+  /** The Python that creates the environment. */
+  readonly base: string;
+  readonly venv: string;
+  readonly lockPath: string;
+  /** A file with the lock's requirement of pip, if it has one. */
+  readonly pipLockPath: string | undefined;
+}
+
+interface Installer {
+  readonly name: "uv" | "pip";
+  /** The modules required of the Python that creates the environment. */
+  readonly modules: readonly string[];
+  /** The steps that create an environment in the folder `venv` and install the locked packages. */
+  steps(options: InstallSteps, machine: SetupMachine): readonly Step[];
+}
+
+/**
+ * uv, run by a module that ends with the setup. Complete downloads stay in uv's cache, so an interrupted setup resumes
+ * there.
+ */
+const uv: Installer = {
+  name: "uv",
+  modules: [],
+  steps({ base, venv, lockPath }, machine) {
+    const uvArguments = (...uvOptions: readonly string[]) =>
+      machine.module("tilescript_worker.run_with_parent", "uv", ...uvOptions);
+    return [
+      {
+        name: "making a virtual environment",
+        command: base,
+        args: uvArguments("venv", "--no-project", "--python", base, venv),
+      },
+      {
+        name: "uv pip install",
+        command: base,
+        args: uvArguments("pip", "install", "--python", venvPython(venv), ...hashed(lockPath)),
+      },
+    ];
+  },
+};
+
+/** Options for the packages of a lock: each file must have one of its hashes. */
+export const hashed = (lockPath: string): readonly string[] => ["--require-hashes", "--requirement", lockPath];
+
+const RESUMPTIONS = 20;
+const PIP_FLAGS = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"];
+
+/** pip. Complete downloads stay in its cache, so an interrupted setup resumes at the file where it stopped. */
+const pip: Installer = {
+  name: "pip",
+  modules: ["venv", "ensurepip"],
+  steps({ base, venv, lockPath, pipLockPath }, machine) {
+    const python = venvPython(venv);
+    const install = (path: string) => machine.module("pip", "install", ...PIP_FLAGS, ...hashed(path));
+    return [
+      { name: "making a virtual environment", command: base, args: machine.module("venv", venv) },
+      // The pip that many Pythons bring cannot resume a download.
+      ...(pipLockPath ? [{ name: "upgrading pip", command: python, args: install(pipLockPath) }] : []),
+      { name: "pip install", command: python, args: install(lockPath) },
+    ];
+  },
+};
+
+/** Options of pip as environment variables, because older versions ignore unknown variables. */
+const installerEnv: Readonly<Record<string, string>> = { PIP_RESUME_RETRIES: String(RESUMPTIONS) };
+
+/** uv if it is on PATH, else pip. */
+async function findInstaller(machine: SetupMachine): Promise<Installer> {
+  const { exitCode } = await machine.run("uv", ["--version"], { deadlineMs: defaultStartMs });
+  return exitCode === 0 ? uv : pip;
+}
+
+// The machine on which `setup` creates an environment: this one or a remote one.
+
+interface SetupMachine {
+  readonly env: NodeJS.ProcessEnv;
+  readonly home: string;
+  readonly platform: string;
+  /** A suffix for messages: "" or " on box". */
+  readonly where: string;
+  exists(path: string): Promise<boolean>;
+  remove(folder: string): Promise<void>;
+  /** The free bytes that the user may write in a folder. */
+  free(folder: string): Promise<number>;
+  write(path: string, text: string): Promise<void>;
+  /** Creates the folder and waits until no other setup uses it. Returns a function that releases the lock. */
+  lock(folder: string, onProgress: (line: string) => void): Promise<() => Promise<void>>;
+  run(command: string, args: readonly string[], options: RunOptions): Promise<ProgramResult>;
+  /** Python's arguments for a module that ends with the setup. */
+  module(...args: readonly string[]): readonly string[];
+  /** The path of a lock file on that machine. */
+  listed(lock: string): Promise<string>;
+}
+
+function localMachine(env: NodeJS.ProcessEnv): SetupMachine {
+  return {
+    env,
+    home: homedir(),
+    platform: process.platform,
+    where: "",
+    exists: async (path) => existsSync(path),
+    remove: (folder) => rm(folder, { recursive: true, force: true }),
+    free: async (folder) => {
+      const { bavail, bsize } = await statfs(folder);
+      return bavail * bsize;
+    },
+    write: replaceFile,
+    lock: async (folder, onProgress) => {
+      const file = `${folder}.lock`;
+      try {
+        await mkdir(folder, { recursive: true });
+        return await acquireLock(file, (pid) =>
+          onProgress(
+            `another setup is running (process ${pid}); waiting for it. If that process is not a setup, delete ${file}`,
+          ),
+        );
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        throw new EnvironmentError(`cannot create ${folder} (${code}); set XDG_CACHE_HOME to a writable folder`);
+      }
+    },
+    run: (command, args, options) =>
+      runProgram(command, args, { ...options, env: { ...pythonEnv(env), ...options.env } }),
+    module: (...args) => pythonModule("tilescript_worker.parent_watch", String(process.pid), ...args),
+    listed: async (lock) => lock,
+  };
+}
+
+const POLL_MS = 1_000;
+
+function remoteMachine(host: Host): SetupMachine {
+  return {
+    env: host.env,
+    home: host.home,
+    platform: host.platform,
+    where: ` on ${host.name}`,
+    exists: (path) => host.exists(path),
+    remove: (folder) => host.ask({ do: "remove", path: folder }),
+    free: (path) => host.ask({ do: "free", path }),
+    write: (path, text) => host.ask({ do: "replace", path, text }),
+    lock: async (folder, onProgress) => {
+      await host.ask({ do: "make", path: folder });
+      const tryLock = (): Promise<boolean> => host.ask<boolean>({ do: "lock", path: `${folder}.lock` });
+      for (let isWaiting = false; !(await tryLock()); isWaiting = true) {
+        if (!isWaiting) onProgress(`another setup is running on ${host.name}; waiting for it`);
+        await sleep(POLL_MS);
+      }
+      // The agent releases the lock when the connection ends.
+      return async () => undefined;
+    },
+    run: (command, args, options) => host.run(command, args, options),
+    // The agent kills its child processes when the connection ends.
+    module: (...args) => pythonModule(args[0]!, ...args.slice(1)),
+    listed: async (lock) => (await host.upload("requirements.lock", await readFile(lock, "utf8"))).path,
+  };
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, type CompiledKernel } from "tilescript";
-import { distributionOf, nameProblem } from "../../../src/runtime/package/names.js";
+import { distributionOf, nameProblem } from "../../../src/runtime/package/files.js";
 import { vectorAdd } from "../../../examples/vector-add.js";
 import { isInFullRun } from "../../support/sampled-tests.js";
 import { newFolder, packaged, python } from "./packaged.js";

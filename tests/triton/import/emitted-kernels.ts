@@ -2,7 +2,7 @@
 import type { CompiledKernel } from "tilescript";
 import type { LaunchArgument, LaunchSignature, GlobalBinding } from "../../../src/import/tree.js";
 import { tritonName } from "../../../src/import/given-types.js";
-import { compileCases } from "../../../src/runtime/cases/compile-cases.js";
+import { compileCases } from "../../../src/runtime/cases/command-cases.js";
 import { snakeCase } from "../../../src/codegen/names/names.js";
 
 /** What a call of the kernel passes with its first config, and the first of each dtype variable's dtypes. */

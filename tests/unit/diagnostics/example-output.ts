@@ -9,9 +9,8 @@ import {
   type KernelFileParts,
   type Run,
 } from "../../../src/diagnostics/explanations/explanation.js";
-import { outputDiagnostics } from "../../../src/runtime/report/computes-text.js";
+import { outputDiagnostics, kernelDiagnostics } from "../../../src/runtime/report/proof-text.js";
 import { acceptedCase } from "../../../src/runtime/cases/valid-cases.js";
-import { kernelDiagnostics } from "../../../src/runtime/report/kernel-diagnostics.js";
 import { build } from "../../../src/pipeline/build.js";
 
 export interface Shown {

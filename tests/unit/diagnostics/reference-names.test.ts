@@ -1,7 +1,7 @@
 /** What is said where a reference mistakes its names: for the kernel's values, and for Python's. */
 import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, python, tensor, tl } from "tilescript";
-import { failureOf } from "../../../src/runtime/cases/failure.js";
+import { failureOf } from "../../../src/runtime/cases/outcome.js";
 import { emit } from "../../support/emit.js";
 
 const copying = (reference: unknown) =>

@@ -8,7 +8,7 @@ import { pagedAttention } from "../../../examples/paged-attention.js";
 import { maxPool3d } from "../../../examples/max-pool-3d.js";
 import { largestNumel, planCases } from "../../../src/runtime/cases/cases.js";
 import { cases, productOfSizes } from "../../../src/runtime/cases/arbitrary.js";
-import { tensorsWithLayout } from "../../../src/runtime/cases/tensor-layouts.js";
+import { tensorsWithLayout } from "../../../src/runtime/cases/selection.js";
 import { sampleCases } from "../../support/sampled-tests.js";
 import { examples, sourcesOf } from "../../support/examples.js";
 import { fc } from "../../support/property.js";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { codeFrame } from "../../../src/runtime/report/code-frame.js";
+import { codeFrame } from "../../../src/runtime/report/text-blocks.js";
 
 const folder = mkdtempSync(join(tmpdir(), "tilescript-frame-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -8,10 +8,8 @@ import { softmax } from "../../../examples/softmax.js";
 import type { TestCase, CompiledKernel, Config } from "../../../src/compiled/compiled-kernel.js";
 import { buildWith } from "../../../src/pipeline/build.js";
 import { parseSpace } from "../../../src/runtime/measure/candidates.js";
-import { derivedSpace, tileKey, whyPoorConfig } from "../../../src/runtime/measure/derived-space.js";
-import { estimate } from "../../../src/runtime/measure/estimate.js";
-import { halve, neighborsOf } from "../../../src/runtime/measure/successive-halving.js";
-import { rankCandidates, searchOrder } from "../../../src/runtime/measure/shortlist.js";
+import { halve, neighborsOf } from "../../../src/runtime/measure/staged-search.js";
+import { rankCandidates, searchOrder, estimate, derivedSpace, tileKey, whyPoorConfig } from "../../../src/runtime/measure/shortlist.js";
 import { copyByGpu } from "../../support/fixtures/copy-by-gpu.js";
 import type { TuneReport } from "../../../src/runtime/report/reports.js";
 

@@ -1,6 +1,6 @@
 /** What `--device` accepts, and what it says otherwise. */
 import { describe, expect, it } from "vitest";
-import { parseDevice } from "../../../src/runtime/devices/device-name.js";
+import { parseDevice } from "../../../src/runtime/devices/device.js";
 import { cli, expectUsageError } from "../../support/cli.js";
 import { vectorAdd } from "../../support/fixtures/vector-add.js";
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { build } from "../../../src/pipeline/build.js";
 import { check } from "../../../src/runtime/commands/check.js";
-import { fix } from "../../../src/runtime/commands/fix.js";
-import { applyEdits } from "../../../src/runtime/invocation/apply-edits.js";
+import { fix } from "../../../src/runtime/commands/explain.js";
+import { applyEdits } from "../../../src/runtime/invocation/edits.js";
 import type { CheckReport, FixReport } from "../../../src/runtime/report/reports.js";
 
 const folder = join(import.meta.dirname, `../../../node_modules/.cache/fix-${process.pid}`);

@@ -1,14 +1,13 @@
 /** What the command line gives a case besides sizes, and which values of flags and numbers are tried. */
 import { describe, expect, it } from "vitest";
 import { build, constexpr, kernel, scalar, tensor, tl } from "tilescript";
-import { compileCases } from "../../../src/runtime/cases/compile-cases.js";
-import { describeCase } from "../../../src/runtime/cases/case-text.js";
+import { compileCases } from "../../../src/runtime/cases/command-cases.js";
 import { jsonText, formatLiteral, formatNumber } from "../../../src/compiled/canonical-json.js";
 import { buildWith } from "../../../src/pipeline/build.js";
-import { planCases } from "../../../src/runtime/cases/cases.js";
-import { pairwise, variantsFor } from "../../../src/runtime/cases/variants.js";
+import { planCases, describeCase } from "../../../src/runtime/cases/cases.js";
+import { pairwise, variantsFor } from "../../../src/runtime/cases/selection.js";
 import { caseFor, selectionFor } from "../../../src/runtime/invocation/options.js";
-import { deviceLimits } from "../../../src/runtime/verify/device-limits.js";
+import { deviceLimits } from "../../../src/runtime/verify/runner.js";
 
 const scaled = await build(
   kernel(

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { WorkerPool } from "../../../src/runtime/worker/worker-pool.js";
 import { Worker } from "../../../src/runtime/worker/worker.js";
-import { Lookahead } from "../../../src/runtime/verify/lookahead.js";
+import { Lookahead } from "../../../src/runtime/verify/runner.js";
 
 /** Counts what is in progress. Later items are done sooner. */
 function counting(delays: readonly number[]) {

@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import { build, constexpr, kernel, op, tensor, tl } from "tilescript";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
-import { missingRequirement } from "../../../src/runtime/cases/missing-requirement.js";
-import { failureOf } from "../../../src/runtime/cases/failure.js";
+import { missingRequirement } from "../../../src/runtime/cases/refused-cases.js";
+import { failureOf } from "../../../src/runtime/cases/outcome.js";
 import { verify } from "../../../src/runtime/verify/plan-cases.js";
 import { summarize } from "../../../src/runtime/verify/summary.js";
 

@@ -6,7 +6,7 @@ import pc from "picocolors";
 import { expect, it } from "vitest";
 import { runBinary } from "../../../src/runtime/cli/cli.js";
 import { niceTicks, plotSvg } from "../../../src/runtime/report/svg-plot.js";
-import { benchText } from "../../../src/runtime/report/bench-report.js";
+import { benchText } from "../../../src/runtime/report/measure-report.js";
 import { recordedReport } from "../../support/fixtures/recorded.js";
 
 const report = recordedReport();

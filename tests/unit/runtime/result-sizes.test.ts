@@ -1,7 +1,7 @@
 /** A constexpr that is a size of the result alone: callers pass it, and shapes give it. */
 import { expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { compileCases } from "../../../src/runtime/cases/compile-cases.js";
+import { compileCases } from "../../../src/runtime/cases/command-cases.js";
 import { openDevice } from "../../../src/runtime/devices/devices.js";
 import { verify } from "../../../src/runtime/verify/plan-cases.js";
 

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "tilescript";
 import { planCases } from "../../../src/runtime/cases/cases.js";
-import { deviceLimits } from "../../../src/runtime/verify/device-limits.js";
+import { deviceLimits } from "../../../src/runtime/verify/runner.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
 
 type Row = (values: any, args: { cols: any; inside: any; N: any }) => any;

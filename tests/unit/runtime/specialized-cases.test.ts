@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { constexpr, kernel, scalar, tensor, tl } from "tilescript";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
-import { specializedCases } from "../../../src/runtime/cases/specialization.js";
+import { specializedCases } from "../../../src/runtime/cases/features.js";
 import { openDevice } from "../../../src/runtime/devices/devices.js";
 import { verifyThoroughly } from "../../../src/runtime/verify/thorough.js";
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { attention } from "../../../examples/flash-attention.js";
 import { cases } from "../../../src/runtime/cases/arbitrary.js";
-import { tmaCompatibleCase } from "../../../src/runtime/cases/tma-cases.js";
+import { tmaCompatibleCase } from "../../../src/runtime/cases/command-cases.js";
 import type { Outcome } from "../../../src/runtime/cases/outcome.js";
 import { openDevice } from "../../../src/runtime/devices/devices.js";
 import { summarize } from "../../../src/runtime/verify/summary.js";

@@ -1,8 +1,8 @@
 /** Names of other machines: what is read, what is refused, and that nothing of a name is an option or a shell's. */
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { parseDevice } from "../../../src/runtime/devices/device-name.js";
-import { agentCommand, parseSshAddress, sshCommand } from "../../../src/runtime/remote/ssh-address.js";
+import { parseDevice } from "../../../src/runtime/devices/device.js";
+import { agentCommand, parseSshAddress, sshCommand } from "../../../src/runtime/remote/addresses.js";
 
 describe("the address of a machine", () => {
   it.each([

@@ -6,11 +6,10 @@ import { describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { buildWith } from "../../../src/pipeline/build.js";
 import type { CompiledKernel, Config } from "../../../src/compiled/compiled-kernel.js";
-import { rewriteConfigs } from "../../../src/runtime/invocation/rewrite.js";
+import { rewriteConfigs } from "../../../src/runtime/invocation/edits.js";
 import type { TuneReport } from "../../../src/runtime/report/reports.js";
 import { candidatesOf, pruneByRules, refusedEverywhere } from "../../../src/runtime/measure/candidates.js";
-import { parseBudget } from "../../../src/runtime/measure/budget.js";
-import { bestOf, orderOf, fastestConfigs } from "../../../src/runtime/measure/tuner.js";
+import { bestOf, orderOf, fastestConfigs, parseBudget } from "../../../src/runtime/measure/tuner.js";
 import type { Trial } from "../../../src/runtime/measure/trial-cache.js";
 import { tunedGemm } from "../../support/fixtures/tuned-gemm.js";
 

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { formatList } from "../../../src/diagnostics/message.js";
 import { thrownDiagnostics } from "../../../src/runtime/cli/uncaught-errors.js";
-import { version } from "../../../src/runtime/system/package-folder.js";
+import { version } from "../../../src/runtime/system/files.js";
 
 function thrownBy(action: () => unknown): unknown {
   try {

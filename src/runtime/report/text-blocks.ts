@@ -4,6 +4,7 @@ import pc from "picocolors";
 import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import { formatDiagnostic, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
 import type { Streams } from "../system/streams.js";
+import { stripVTControlCharacters } from "node:util";
 
 /** Prints a message with a code frame of its location. */
 export function printDiagnostic(diagnostic: Diagnostic, { err, errColor = false }: Streams): void {
@@ -53,4 +54,18 @@ export function codeFrame(location: Location, context = 1): string {
 /** A hint to the explanation of a code. Printed once per run. */
 export function explainHint(code: DiagnosticCode): string {
   return `\`npx tilescript explain ${code}\` shows an example and its remedy`;
+}
+
+// Formats text in columns.
+
+/** The lines of a table. Each column is as wide as its widest cell; color codes have no width. */
+export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const width = (cell: string | undefined) => stripVTControlCharacters(cell ?? "").length;
+  // The last cell of a short row may overflow its column.
+  const widths = head.map((cell, column) =>
+    Math.max(width(cell), ...rows.map((row) => (column < row.length - 1 ? width(row[column]) : 0))),
+  );
+  return [head, ...rows].map((row) =>
+    `  ${row.map((cell, column) => cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - width(cell)))).join("  ")}`.trimEnd(),
+  );
 }

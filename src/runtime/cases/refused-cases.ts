@@ -2,8 +2,12 @@
  * The requirement that a kernel lacks if its reference refuses sizes that the kernel takes. A bound or a divisor of one
  * size is found by asking the reference at other sizes.
  */
-import type { CompiledKernel, TestCase } from "../../compiled/compiled-kernel.js";
+import { type CompiledKernel, type TestCase, formatSizes } from "../../compiled/compiled-kernel.js";
 import { largestNumel } from "./cases.js";
+import { noLaunch } from "../../diagnostics/catalog/proof-codes.js";
+import { type Diagnostic, errorDiagnostic } from "../../diagnostics/diagnostic.js";
+import { caseOf, declaredShapes } from "./shapes.js";
+import { variantsFor } from "./selection.js";
 
 /** Divisors that sizes usually need. */
 const DIVISORS = [2, 3, 4, 8, 16, 32, 64, 128, 256] as const;
@@ -85,4 +89,25 @@ function isSameBound(
       isTaken({ ...sizes, [other]: size, [name]: size }) &&
       !isTaken({ ...sizes, [other]: size, [name]: size + step }),
   );
+}
+
+// Declared shapes that a kernel refuses: nothing would verify or measure them.
+
+/** The largest number of elements of a case whose reference `check` evaluates. */
+const MAX_REFUSED_NUMEL = 2 ** 14;
+
+/** An error for each declared shape that no config takes, with the first config's reason, or that the reference refuses. */
+export function refusedShapes(kernel: CompiledKernel): readonly Diagnostic[] {
+  const [variant] = variantsFor(kernel, { seed: 0 });
+  if (!variant) return [];
+  return declaredShapes(kernel).flatMap((shape) => {
+    const cases = kernel.configs.map((_, config) => caseOf(kernel, shape, variant, "contiguous", config, 0));
+    const accepted = cases.find((each) => kernel.refusal(each) === undefined);
+    const [first] = cases;
+    if (accepted) return largestNumel(kernel, accepted) <= MAX_REFUSED_NUMEL ? (kernel.referenceRefusal?.(accepted) ?? []) : [];
+    const refusal = first && kernel.refusal(first);
+    if (refusal === undefined) return [];
+    const message = noLaunch.declared(kernel.signature.name, formatSizes(shape.sizes), refusal);
+    return [errorDiagnostic(message, kernel.at)];
+  });
 }

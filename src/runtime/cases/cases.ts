@@ -3,10 +3,26 @@
  * divides, and aligned sizes; every config, dtype and layout.
  */
 import { cacheKey, formatNumber } from "../../compiled/canonical-json.js";
-import { type TestCase, type CompiledKernel, formatSizes, type SpecialValue, type TensorSignature, type Config } from "../../compiled/compiled-kernel.js";
+import {
+  type TestCase,
+  type CompiledKernel,
+  formatSizes,
+  type SpecialValue,
+  type TensorSignature,
+  type Config,
+} from "../../compiled/compiled-kernel.js";
 import { acceptedCase, nearestAcceptedCase, shrinkAccepted } from "./valid-cases.js";
 import { configsOf, inTurn, type Selection, type Variant, variantsFor } from "./selection.js";
-import { acceptedByConfig, caseOf, declaredShapes, givenShape, type Shape, shrinkShape, usualShapes, withOutputs } from "./shapes.js";
+import {
+  acceptedByConfig,
+  caseOf,
+  declaredShapes,
+  givenShape,
+  type Shape,
+  shrinkShape,
+  usualShapes,
+  withOutputs,
+} from "./shapes.js";
 
 /** The amount of work that a device computes in a few seconds. */
 export interface Limits {

@@ -1,12 +1,27 @@
 /**
- * The test cases to compile: every config with every dtype, flag, choice and declared number, and each input layout.
+ * The test cases to compile, to draw and to measure. To compile are every config with every dtype, flag, choice and
+ * declared number, and each input layout.
  */
 import { cacheKey } from "../../compiled/canonical-json.js";
-import { type TestCase, type CompiledKernel, type Layout, type Config, formatSizes } from "../../compiled/compiled-kernel.js";
+import {
+  type TestCase,
+  type CompiledKernel,
+  type Layout,
+  type Config,
+  formatSizes,
+} from "../../compiled/compiled-kernel.js";
 import { acceptedCase, nearestAcceptedCase, shrinkAccepted } from "./valid-cases.js";
 import { withOptionalVariants, costOf, largestNumel } from "./cases.js";
 import { configsOf, type Selection, inTurn, type Variant, variantsFor } from "./selection.js";
-import { caseOf, constexprDims, declaredShapes, givenShape, type Shape, usualShapes, acceptedByConfig } from "./shapes.js";
+import {
+  caseOf,
+  constexprDims,
+  declaredShapes,
+  givenShape,
+  type Shape,
+  usualShapes,
+  acceptedByConfig,
+} from "./shapes.js";
 import { UsageError } from "../system/errors.js";
 
 /**
@@ -219,11 +234,18 @@ interface MeasuredShape {
   readonly args?: Readonly<Record<string, number | boolean | string>>;
 }
 
-function shapesToMeasure(kernel: CompiledKernel, shapes: BenchmarkCase["shapes"], sweep: Sweep | undefined): MeasuredShape[] {
+function shapesToMeasure(
+  kernel: CompiledKernel,
+  shapes: BenchmarkCase["shapes"],
+  sweep: Sweep | undefined,
+): MeasuredShape[] {
   const { name } = kernel.signature;
   const declared = kernel.shapes.map((sizes, i): MeasuredShape => ({ sizes, args: kernel.arguments?.[i] ?? {} }));
   const base = shapes
-    ? shapes.map(({ sizes = {}, scalars, constexprs }): MeasuredShape => ({ sizes, args: { ...scalars, ...constexprs } }))
+    ? shapes.map(({ sizes = {}, scalars, constexprs }): MeasuredShape => ({
+        sizes,
+        args: { ...scalars, ...constexprs },
+      }))
     : declared;
   if (sweep) {
     const names = kernel.signature.sizes;

@@ -1,6 +1,7 @@
 /**
- * Triton's specialization of a kernel. It depends on whether an integer argument is 1 or divisible by 16, on whether a
- * pointer is 16-byte aligned, and on the value of each constexpr (`specialize_impl` in Triton's `jit.py`).
+ * What distinguishes test cases: how Triton specializes the kernel, and what few cases suffice to try. A
+ * specialization depends on whether an integer argument is 1 or divisible by 16, on whether a pointer is 16-byte
+ * aligned, and on the value of each constexpr (`specialize_impl` in Triton's `jit.py`).
  */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";

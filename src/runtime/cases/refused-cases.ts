@@ -1,6 +1,6 @@
 /**
- * The requirement that a kernel lacks if its reference refuses sizes that the kernel takes. A bound or a divisor of one
- * size is found by asking the reference at other sizes.
+ * Sizes that a kernel or its reference refuses, and the requirement that the kernel lacks if only its reference does.
+ * A bound or a divisor of one size is found by asking the reference at other sizes.
  */
 import { type CompiledKernel, type TestCase, formatSizes } from "../../compiled/compiled-kernel.js";
 import { largestNumel } from "./cases.js";
@@ -104,7 +104,8 @@ export function refusedShapes(kernel: CompiledKernel): readonly Diagnostic[] {
     const cases = kernel.configs.map((_, config) => caseOf(kernel, shape, variant, "contiguous", config, 0));
     const accepted = cases.find((each) => kernel.refusal(each) === undefined);
     const [first] = cases;
-    if (accepted) return largestNumel(kernel, accepted) <= MAX_REFUSED_NUMEL ? (kernel.referenceRefusal?.(accepted) ?? []) : [];
+    if (accepted)
+      return largestNumel(kernel, accepted) <= MAX_REFUSED_NUMEL ? (kernel.referenceRefusal?.(accepted) ?? []) : [];
     const refusal = first && kernel.refusal(first);
     if (refusal === undefined) return [];
     const message = noLaunch.declared(kernel.signature.name, formatSizes(shape.sizes), refusal);

@@ -1,5 +1,13 @@
 /** The options fixed on the command line, and the configs that remain. */
-import { type CompiledKernel, type TestCase, type ConstexprSignature, passedConstexprs, type Layout, type Signature, type TensorSignature } from "../../compiled/compiled-kernel.js";
+import {
+  type CompiledKernel,
+  type TestCase,
+  type ConstexprSignature,
+  passedConstexprs,
+  type Layout,
+  type Signature,
+  type TensorSignature,
+} from "../../compiled/compiled-kernel.js";
 import { configsFor } from "../../compiled/configs-by-gpu.js";
 import type { Architecture } from "../../compiled/kernel-targets.js";
 import { cacheKey } from "../../compiled/canonical-json.js";

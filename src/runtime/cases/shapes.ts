@@ -2,8 +2,23 @@
  * Shapes to try: the declared ones, and generated ones with ones, primes, aligned sizes and sizes larger than a block.
  * Also builds test cases from shapes.
  */
-import { type TestCase, type CompiledKernel, type Layout, type Signature, type TensorSignature, passedConstexprs } from "../../compiled/compiled-kernel.js";
-import { inTurn, type Selection, type Variant, allLayouts, layoutsOf, tensorsWithLayout, sharedLayouts } from "./selection.js";
+import {
+  type TestCase,
+  type CompiledKernel,
+  type Layout,
+  type Signature,
+  type TensorSignature,
+  passedConstexprs,
+} from "../../compiled/compiled-kernel.js";
+import {
+  inTurn,
+  type Selection,
+  type Variant,
+  allLayouts,
+  layoutsOf,
+  tensorsWithLayout,
+  sharedLayouts,
+} from "./selection.js";
 
 export interface Shape {
   readonly label: string;

@@ -12,7 +12,15 @@ import { headedCommands, isKernelCommand, kernelCommands } from "../commands/ind
 import { selectKernels, importKernels, isBuildError, kernelFiles } from "../invocation/kernels.js";
 import { EnvironmentError, exitCodes, UsageError } from "../system/errors.js";
 import type { Problem } from "../report/reports.js";
-import { redirectStdout, printJson, progress, terminal, type Streams, watchOutput, withProgress } from "../system/streams.js";
+import {
+  redirectStdout,
+  printJson,
+  progress,
+  terminal,
+  type Streams,
+  watchOutput,
+  withProgress,
+} from "../system/streams.js";
 import { thrownDiagnostics } from "./uncaught-errors.js";
 import { rmSync, watch as watchFolder } from "node:fs";
 import { sourcesOf, version } from "../system/files.js";

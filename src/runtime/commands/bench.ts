@@ -8,10 +8,28 @@ import { closeDevice } from "../devices/devices.js";
 import { checkOutput, writeOutput } from "../system/files.js";
 import { compileAll, refuseSameNames, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/command-cases.js";
-import { parseCount, benchmarkCaseFor, measuringOptions, options, deviceOf, parseWhole, type MeasuringOptions, type JsonOptions } from "../invocation/options.js";
+import {
+  parseCount,
+  benchmarkCaseFor,
+  measuringOptions,
+  options,
+  deviceOf,
+  parseWhole,
+  type MeasuringOptions,
+  type JsonOptions,
+} from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/errors.js";
 import { benchJson, benchText } from "../report/measure-report.js";
-import { appendRecords, checkRecords, contextOf, moduleHash, readRecords, compareRecords, toPlotReports, recordsText } from "../report/records.js";
+import {
+  appendRecords,
+  checkRecords,
+  contextOf,
+  moduleHash,
+  readRecords,
+  compareRecords,
+  toPlotReports,
+  recordsText,
+} from "../report/records.js";
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { BenchReport, GpuKinds, PlotReport, RecordsReport } from "../report/reports.js";
 import { printJson, progress, type Streams } from "../system/streams.js";

@@ -1,10 +1,24 @@
 import { Option } from "commander";
 import type { CompiledKernel, ProofCache } from "../../compiled/compiled-kernel.js";
 import type { Diagnostic } from "../../diagnostics/diagnostic.js";
-import { certificateLine, type GivenCertificates, matchCertificate, certificateIn, readCertificates, writeScripts } from "../report/certificate-text.js";
+import {
+  certificateLine,
+  type GivenCertificates,
+  matchCertificate,
+  certificateIn,
+  readCertificates,
+  writeScripts,
+} from "../report/certificate-text.js";
 import pc from "picocolors";
 import { explainHint, printDiagnostic } from "../report/text-blocks.js";
-import { barrierLines, proofSummary, computesLines, outputDiagnostics, invarianceLines, kernelDiagnostics } from "../report/proof-text.js";
+import {
+  barrierLines,
+  proofSummary,
+  computesLines,
+  outputDiagnostics,
+  invarianceLines,
+  kernelDiagnostics,
+} from "../report/proof-text.js";
 import { isBuildError, compareWith, type OtherKernels, otherKernels } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/errors.js";

@@ -6,7 +6,15 @@ import { allLayouts } from "../cases/selection.js";
 import type { DeviceName } from "../../compiled/device-names.js";
 import { compileForTargets } from "../target-compile/targets.js";
 import { compileAll, warn } from "../invocation/kernels.js";
-import { deviceOf, options, selectionFor, type SelectionOptions, benchmarkCaseFor, measuringOptions, type MeasuringOptions } from "../invocation/options.js";
+import {
+  deviceOf,
+  options,
+  selectionFor,
+  type SelectionOptions,
+  benchmarkCaseFor,
+  measuringOptions,
+  type MeasuringOptions,
+} from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/errors.js";
 import { compileDiagnostics, compileJson, compileText } from "../report/compile-report.js";
 import { printJson, progress } from "../system/streams.js";

@@ -1,7 +1,12 @@
 import pc from "picocolors";
 import type { Area, DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import { didYouMean } from "../../diagnostics/did-you-mean.js";
-import { type Explanation, exampleExcerpt, kernelFileOf, type KernelFileParts } from "../../diagnostics/explanations/explanation.js";
+import {
+  type Explanation,
+  exampleExcerpt,
+  kernelFileOf,
+  type KernelFileParts,
+} from "../../diagnostics/explanations/explanation.js";
 import { codesByArea, explanations } from "../../diagnostics/explanations/index.js";
 import type { PlainCommand, KernelCommand, Runnable } from "../invocation/command.js";
 import { type JsonOptions, options } from "../invocation/options.js";

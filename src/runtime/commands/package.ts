@@ -8,7 +8,13 @@ import type { CompiledKernel, EmitOptions } from "../../compiled/compiled-kernel
 import { writeOutput, findUp, packageFolder } from "../system/files.js";
 import { compileAll, isBuildError, refuseSameNames, warn } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
-import { type OperatorForm, packageFiles, type PackagedKernel, additionalOperators, nameProblem } from "../package/files.js";
+import {
+  type OperatorForm,
+  packageFiles,
+  type PackagedKernel,
+  additionalOperators,
+  nameProblem,
+} from "../package/files.js";
 import { exitCodes, UsageError } from "../system/errors.js";
 import { checkProofs } from "../report/proof-text.js";
 import type { PackageReport, NewReport } from "../report/reports.js";

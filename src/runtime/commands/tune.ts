@@ -17,7 +17,17 @@ import { type TuneFacts, type TuneResult, tunedCases, tuneJson, tuneText } from 
 import { rewriteConfigs } from "../invocation/edits.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
 import { parseTargets, type Target } from "../system/gpu-targets.js";
-import { candidatesOf, checkTunable, type Pruned, pruneByRules, refusedEverywhere, parseSpace, isTriedOn, declaredConfigs, mergeConfigs } from "../measure/candidates.js";
+import {
+  candidatesOf,
+  checkTunable,
+  type Pruned,
+  pruneByRules,
+  refusedEverywhere,
+  parseSpace,
+  isTriedOn,
+  declaredConfigs,
+  mergeConfigs,
+} from "../measure/candidates.js";
 import { limitsOf } from "../measure/roofline.js";
 import { DEFAULT_BUDGET, searchInRounds } from "../measure/staged-search.js";
 import { rankCandidates, type RankingGpu, searchOrder } from "../measure/shortlist.js";

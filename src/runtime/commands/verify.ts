@@ -1,4 +1,12 @@
-import { caseFor, options, selectionFor, toleranceOf, type DeviceOptions, type SelectionOptions, deviceOf } from "../invocation/options.js";
+import {
+  caseFor,
+  options,
+  selectionFor,
+  toleranceOf,
+  type DeviceOptions,
+  type SelectionOptions,
+  deviceOf,
+} from "../invocation/options.js";
 import type { Budget } from "../measure/tuner.js";
 import { UsageError, exitCodes } from "../system/errors.js";
 import { checkProofs } from "../report/proof-text.js";

@@ -5,7 +5,15 @@ import type { SshAddress } from "../remote/addresses.js";
 import type { Host } from "../worker/host.js";
 import { openCluster } from "./ray-devices.js";
 import type { DeviceName } from "../../compiled/device-names.js";
-import { type Device, type PythonDevice, type DeviceOptions, evalUnchecked, interpreterUnchecked, type DeviceChoice, parseDevice } from "./device.js";
+import {
+  type Device,
+  type PythonDevice,
+  type DeviceOptions,
+  evalUnchecked,
+  interpreterUnchecked,
+  type DeviceChoice,
+  parseDevice,
+} from "./device.js";
 import type { HelloResult } from "../worker/protocol.js";
 import { Worker, type WorkerOptions, Compilers } from "../worker/worker.js";
 import { type Member, WorkerPool } from "../worker/worker-pool.js";

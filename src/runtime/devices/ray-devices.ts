@@ -11,7 +11,13 @@ import { MAX_PROCESSES } from "../worker/worker.js";
 import type { HelloResult } from "../worker/protocol.js";
 import { WorkerPool } from "../worker/worker-pool.js";
 import { EnvironmentError } from "../system/errors.js";
-import { type AheadCompilers, type DeviceOptions, type PythonDevice, interpreterUnchecked, type DeviceChoice } from "./device.js";
+import {
+  type AheadCompilers,
+  type DeviceOptions,
+  type PythonDevice,
+  interpreterUnchecked,
+  type DeviceChoice,
+} from "./device.js";
 
 /** Connects to a cluster and starts its actors. Throws EnvironmentError. */
 export async function openCluster(

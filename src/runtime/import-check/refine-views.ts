@@ -3,9 +3,18 @@
  * is still refuted becomes a pointer again. An output that is only partly written becomes `inout`.
  */
 import { cacheKey } from "../../compiled/canonical-json.js";
-import type { CompiledKernel, Obligation, HostExpression, MissingPrecondition } from "../../compiled/compiled-kernel.js";
+import type {
+  CompiledKernel,
+  Obligation,
+  HostExpression,
+  MissingPrecondition,
+} from "../../compiled/compiled-kernel.js";
 import { liftPointers, type Lifted } from "../../import/lift/lift.js";
-import { type InferredLaunchFacts, holdsForAllLaunches, type RecordedValues } from "../../import/launch-facts/launch-facts.js";
+import {
+  type InferredLaunchFacts,
+  holdsForAllLaunches,
+  type RecordedValues,
+} from "../../import/launch-facts/launch-facts.js";
 import type { KernelTree } from "../../import/tree.js";
 import { inferGrid } from "../../import/launch-facts/infer-grid.js";
 import { recordedValues } from "../../import/launch-facts/recorded-values.js";

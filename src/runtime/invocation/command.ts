@@ -1,5 +1,5 @@
 /**
- * The interface of commands. Each command has a file of its name in `commands`, and an entry in `commands/index.ts`.
+ * The interface of commands. Each command is an object in a file of `commands`, with an entry in `commands/index.ts`.
  */
 import type { Option } from "commander";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";

@@ -1,4 +1,4 @@
-/** Applies the fixes of diagnostics to a source text. */
+/** Edits of the author's files: the fixes of diagnostics, and tuned configs. */
 import type { Diagnostic, Edit, Location } from "../../diagnostics/diagnostic.js";
 import { readFile } from "node:fs/promises";
 import type { CompiledKernel, FoundConfigs } from "../../compiled/compiled-kernel.js";

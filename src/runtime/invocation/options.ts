@@ -1,7 +1,13 @@
 /** Options that several commands share, and checks of their values against the kernel. */
 import { formatNumber } from "../../compiled/canonical-json.js";
 import { InvalidArgumentError, Option } from "commander";
-import { type TestCase, type CompiledKernel, passedConstexprs, type Tolerance, type ConstexprSignature } from "../../compiled/compiled-kernel.js";
+import {
+  type TestCase,
+  type CompiledKernel,
+  passedConstexprs,
+  type Tolerance,
+  type ConstexprSignature,
+} from "../../compiled/compiled-kernel.js";
 import { defaultDeadlineMs } from "../verify/case-steps.js";
 import { type Selection, layoutsOf, tensorsWithLayout } from "../cases/selection.js";
 import type { DeviceName } from "../../compiled/device-names.js";

@@ -1,5 +1,17 @@
-/** The edits of diagnostics as code actions. */
-import { type CodeAction, CodeActionKind, type CodeActionParams, type Range, type TextEdit, type InlayHint, InlayHintKind, type Hover, MarkupKind, type Diagnostic as WireDiagnostic, DiagnosticSeverity } from "vscode-languageserver-protocol";
+/** Answers to an editor: diagnostics, code actions, inlay hints and hovers. */
+import {
+  type CodeAction,
+  CodeActionKind,
+  type CodeActionParams,
+  type Range,
+  type TextEdit,
+  type InlayHint,
+  InlayHintKind,
+  type Hover,
+  MarkupKind,
+  type Diagnostic as WireDiagnostic,
+  DiagnosticSeverity,
+} from "vscode-languageserver-protocol";
 import type { Diagnostic, Edit, Location } from "../../diagnostics/diagnostic.js";
 import { editsByFile, withoutOverlaps } from "../invocation/edits.js";
 import { type OpenDocument, uriIn } from "./documents.js";

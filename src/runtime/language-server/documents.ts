@@ -1,6 +1,6 @@
 /** The documents that are open in the editor, with the analysis of their current text. */
 import { existsSync, realpathSync, rmSync } from "node:fs";
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { createProofFolder } from "../system/caches.js";
 import { sourcesOf } from "../system/files.js";
@@ -166,7 +166,7 @@ export class Documents {
   }
 
   async #outcome({ path }: OpenDocument, delayMs: number, signal: AbortSignal): Promise<AnalysisOutcome | undefined> {
-    await setTimeout(delayMs, undefined, { signal }).catch(() => undefined);
+    await delay(delayMs, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return undefined;
     const request = { file: path, texts: this.#texts() };
     return this.#processes.analyze(request, signal).catch((error) => ({ ok: false, details: String(error) }));

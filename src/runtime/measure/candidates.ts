@@ -2,7 +2,14 @@
  * The candidates of a search: the declared configs and the combinations of a search space, minus those that rules
  * exclude.
  */
-import { type TestCase, type CompiledKernel, type Config, launchOptionNames, type SearchSpace, type FoundConfigs } from "../../compiled/compiled-kernel.js";
+import {
+  type TestCase,
+  type CompiledKernel,
+  type Config,
+  launchOptionNames,
+  type SearchSpace,
+  type FoundConfigs,
+} from "../../compiled/compiled-kernel.js";
 import { configAt, valuesOf } from "../cases/cases.js";
 import { UsageError } from "../system/errors.js";
 import { configKey } from "./trial-cache.js";

@@ -1,7 +1,14 @@
 /**
  * The candidates of a kernel that declares no search space: those worth compiling, and the order in which to try them.
  */
-import type { TestCase, CompiledKernel, Config, Traffic, SearchSpace, TileRole } from "../../compiled/compiled-kernel.js";
+import type {
+  TestCase,
+  CompiledKernel,
+  Config,
+  Traffic,
+  SearchSpace,
+  TileRole,
+} from "../../compiled/compiled-kernel.js";
 import { combinations, type Pruned, whyInvalid, declaredConfigs } from "./candidates.js";
 import { type DeviceLimits, bytesOf, rateOf } from "./roofline.js";
 import { configKey } from "./trial-cache.js";

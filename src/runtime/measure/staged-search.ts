@@ -6,7 +6,15 @@ import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js
 import { openWorkspace, type Workspace } from "../devices/workspace.js";
 import { type RankingGpu, searchOrder } from "./shortlist.js";
 import { ofCase, type Trial, TrialCache, valuesKey } from "./trial-cache.js";
-import { type SearchOptions, type SearchResult, compileBatch, launchIn, type SearchContext, timeAgain, tryInCase } from "./tuner.js";
+import {
+  type SearchOptions,
+  type SearchResult,
+  compileBatch,
+  launchIn,
+  type SearchContext,
+  timeAgain,
+  tryInCase,
+} from "./tuner.js";
 import type { PythonDevice } from "../devices/device.js";
 import { compileRequest } from "../devices/request.js";
 import { problemsOf } from "../target-compile/targets.js";

@@ -178,11 +178,7 @@ interface TrialResult {
 }
 
 /** Tries a config in every case, up to the first failure. */
-async function tryInCases(
-  context: SearchContext,
-  config: number,
-  member: Member,
-): Promise<readonly TrialResult[]> {
+async function tryInCases(context: SearchContext, config: number, member: Member): Promise<readonly TrialResult[]> {
   const results: TrialResult[] = [];
   for (const caseIndex of context.cases.keys()) {
     const result = await tryInCase(context, caseIndex, config, member);

@@ -1,7 +1,14 @@
 /** The files of a Python package with emitted kernels and their tests, for `pip install`. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { TestCase, CompiledKernel, PackageModules, Signature, TensorSignature, Tolerance } from "../../compiled/compiled-kernel.js";
+import type {
+  TestCase,
+  CompiledKernel,
+  PackageModules,
+  Signature,
+  TensorSignature,
+  Tolerance,
+} from "../../compiled/compiled-kernel.js";
 import { requirements, supportedVersions } from "../../compiled/versions.js";
 import { declaredToleranceFor, declaredTolerance } from "../../compiled/declared-tolerance.js";
 import { gradientTolerance, toleranceFor } from "../../compiled/tolerance.js";

@@ -1,4 +1,4 @@
-/** `ssh:user@host:port/python`: a machine that the user's ssh can reach, and the ssh command lines for it. */
+/** Addresses of other machines: `ssh:user@host:port/python`, with its ssh command lines, and `ray:ADDRESS`. */
 import { UsageError } from "../system/errors.js";
 
 export interface SshAddress {

@@ -3,7 +3,15 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { PassThrough } from "node:stream";
-import { type Host, type UploadedFile, type RunOptions, type LinkOptions, workerArguments, type WorkerLink, pythonFolder } from "../worker/host.js";
+import {
+  type Host,
+  type UploadedFile,
+  type RunOptions,
+  type LinkOptions,
+  workerArguments,
+  type WorkerLink,
+  pythonFolder,
+} from "../worker/host.js";
 import { cacheFolder } from "../system/caches.js";
 import { writeProblem } from "../system/files.js";
 import { EnvironmentError } from "../system/errors.js";

@@ -1,7 +1,13 @@
 /** Compares a certificate in a file with the proof of a kernel. */
 import { readFile } from "node:fs/promises";
 import { jsonText } from "../../compiled/canonical-json.js";
-import type { Certificate, Fingerprint, Obligation, OutputProof, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type {
+  Certificate,
+  Fingerprint,
+  Obligation,
+  OutputProof,
+  CompiledKernel,
+} from "../../compiled/compiled-kernel.js";
 import { UsageError } from "../system/errors.js";
 import { version, writeOutput } from "../system/files.js";
 import type { CertificateMatch, CheckReport } from "./reports.js";

@@ -6,7 +6,13 @@ import { formatList } from "../../diagnostics/message.js";
 import { configAt, formatCase, formatConfig, valuesOf } from "../cases/cases.js";
 import { errorDiagnostic, warning, type Diagnostic } from "../../diagnostics/diagnostic.js";
 import { compileResources, otherTarget } from "../../diagnostics/catalog/command-codes.js";
-import { type Compilation, type KernelCompilations, uncheckedOf, problemsOf, type CompileMessage } from "../target-compile/targets.js";
+import {
+  type Compilation,
+  type KernelCompilations,
+  uncheckedOf,
+  problemsOf,
+  type CompileMessage,
+} from "../target-compile/targets.js";
 import type { CompilationReport, CompileReport } from "./reports.js";
 import { formatTable } from "./text-blocks.js";
 

@@ -1,4 +1,4 @@
-/** The report of `bench`: a table for people, and JSON, which also feeds plots. */
+/** The reports of `bench` and `tune`: a table for people, and JSON, which also feeds plots. */
 import type pc from "picocolors";
 import type { Benchmark, Iterations, Measurement } from "../measure/benchmark.js";
 import { configAt, formatCase, valuesOf } from "../cases/cases.js";

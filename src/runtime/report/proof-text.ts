@@ -1,8 +1,35 @@
-/** Formats a kernel's certificate as a summary and as diagnostics at the author's lines. */
-import { type TestCase, type Certificate, formatSizes, type Obligation, type ProofProperty, type CompiledKernel, type OutputProof, type AxisVerdict, type InvarianceProof, type ProofCache, type RunsVerdict } from "../../compiled/compiled-kernel.js";
+/** The verdicts of proofs as a summary and as diagnostics at the author's lines. */
+import {
+  type TestCase,
+  type Certificate,
+  formatSizes,
+  type Obligation,
+  type ProofProperty,
+  type CompiledKernel,
+  type OutputProof,
+  type AxisVerdict,
+  type InvarianceProof,
+  type ProofCache,
+  type RunsVerdict,
+} from "../../compiled/compiled-kernel.js";
 import { Message } from "../../diagnostics/message.js";
-import { noLaunch, notProved, unreachedAccess, wrongOutput, notInvariant } from "../../diagnostics/catalog/proof-codes.js";
-import { type Diagnostic, type Edit, errorDiagnostic, type Location, type SourceFix, warning, formatLocation, TileScriptError } from "../../diagnostics/diagnostic.js";
+import {
+  noLaunch,
+  notProved,
+  unreachedAccess,
+  wrongOutput,
+  notInvariant,
+} from "../../diagnostics/catalog/proof-codes.js";
+import {
+  type Diagnostic,
+  type Edit,
+  errorDiagnostic,
+  type Location,
+  type SourceFix,
+  warning,
+  formatLocation,
+  TileScriptError,
+} from "../../diagnostics/diagnostic.js";
 import { type Suggestion, suggestRemedies } from "./suggest-remedies.js";
 import { formatNumber } from "../../compiled/canonical-json.js";
 import { refusedShapes } from "../cases/refused-cases.js";

@@ -1,4 +1,4 @@
-/** Excerpts of the author's source to show below a message. */
+/** Blocks of text: excerpts of the author's source below a message, and tables. */
 import { readFileSync } from "node:fs";
 import pc from "picocolors";
 import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";

@@ -1,4 +1,6 @@
-/** The cache folders of this package: one per user, with one Python environment per lock file. */
+/**
+ * The cache folders of this package: one per user, with one Python environment per lock file; and caches of results.
+ */
 import { createHash } from "node:crypto";
 import { readFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";

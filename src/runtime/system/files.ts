@@ -1,4 +1,4 @@
-/** Atomic file writes. */
+/** Files: atomic writes, the sources of kernels, and the folder of this package. */
 import { access, constants, lstat, mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { EnvironmentError } from "./errors.js";

@@ -1,4 +1,4 @@
-/** Runs a program with limits on its time and its output. */
+/** Child processes: programs with limits, groups that end together, timeouts and locks. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Options, Subprocess } from "execa";
 import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";

@@ -12,7 +12,13 @@ import { specializedCases } from "../cases/features.js";
 import { configsOf, type Selection } from "../cases/selection.js";
 import type { CompileService } from "../devices/machine.js";
 import { type CaseFailure, failureOf } from "../cases/outcome.js";
-import { PROTOCOL_VERSION, type CompileResult, type MachineCode, type RunRequest, type VerifyRequest } from "../worker/protocol.js";
+import {
+  PROTOCOL_VERSION,
+  type CompileResult,
+  type MachineCode,
+  type RunRequest,
+  type VerifyRequest,
+} from "../worker/protocol.js";
 import { compileRequest } from "../devices/request.js";
 import { openWorkspace, type Workspace } from "../devices/workspace.js";
 import { occupancyOf, type Occupancy, type Target } from "../system/gpu-targets.js";
@@ -20,7 +26,12 @@ import type { RequestServer } from "../worker/worker-pool.js";
 import { statSync } from "node:fs";
 import { formatMessage, formatList } from "../../diagnostics/message.js";
 import type { PythonDevice } from "../devices/device.js";
-import { compileError, compileMiscompiled, compileResources, compileSpill } from "../../diagnostics/catalog/command-codes.js";
+import {
+  compileError,
+  compileMiscompiled,
+  compileResources,
+  compileSpill,
+} from "../../diagnostics/catalog/command-codes.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 
 /** One config with one choice of dtypes and flags, for one target. */

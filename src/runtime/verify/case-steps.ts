@@ -1,10 +1,16 @@
-/** Runs a case in the Python worker. */
+/** Runs a case: compiles its kernel, then runs it in the Python worker, or on the evaluator. */
 import type { CompiledKernel, Tolerance, TestCase, Evaluation, ProgramOrder } from "../../compiled/compiled-kernel.js";
 import type { PlannedCase } from "../cases/cases.js";
 import type { RequestServer } from "../worker/worker-pool.js";
 import { faultsOfCase } from "../target-compile/targets.js";
 import { type Outcome, type OutputComparison, failureOf, evaluatorFailure } from "../cases/outcome.js";
-import { elementFromWire, fromWire, type WireComparison, type WireElement, type RunRequest } from "../worker/protocol.js";
+import {
+  elementFromWire,
+  fromWire,
+  type WireComparison,
+  type WireElement,
+  type RunRequest,
+} from "../worker/protocol.js";
 import { verifyRequest } from "../devices/request.js";
 import type { Workspace } from "../devices/workspace.js";
 import type { PythonDevice } from "../devices/device.js";

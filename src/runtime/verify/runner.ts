@@ -2,7 +2,15 @@
 import { ALGORITHM_CHECK } from "../../compiled/error-kind.js";
 import { type TestCase, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
 import { missingRequirement } from "../cases/refused-cases.js";
-import { runInWorker, needsPointer, CaseCompiler, type CompileCounts, evaluate, type EvaluatorOptions, checkOverflow } from "./case-steps.js";
+import {
+  runInWorker,
+  needsPointer,
+  CaseCompiler,
+  type CompileCounts,
+  evaluate,
+  type EvaluatorOptions,
+  checkOverflow,
+} from "./case-steps.js";
 import { costOf, type PlannedCase, type Limits } from "../cases/cases.js";
 import { QUEUE_DEPTH, type Member } from "../worker/worker-pool.js";
 import { wasCompared, type Outcome } from "../cases/outcome.js";

@@ -2,7 +2,15 @@
 import { existsSync } from "node:fs";
 import { join, delimiter, dirname, isAbsolute, resolve, sep } from "node:path";
 import { compareVersions, supportedVersions } from "../../compiled/versions.js";
-import { cacheFolder, environmentFolder, readyMarker, venvPython, keyOfText, readCache, writeCached } from "../system/caches.js";
+import {
+  cacheFolder,
+  environmentFolder,
+  readyMarker,
+  venvPython,
+  keyOfText,
+  readCache,
+  writeCached,
+} from "../system/caches.js";
 import { type Host, pythonFolder, pythonScript } from "./host.js";
 import { realpath, stat } from "node:fs/promises";
 import { lastLine, type ProgramResult, runProgram } from "../system/processes.js";

@@ -6,7 +6,12 @@ import type { Diagnostic } from "../../src/diagnostics/diagnostic.js";
 import { KernelDefinition } from "../../src/dsl/definition.js";
 import { OperatorDefinition } from "../../src/dsl/operator.js";
 import type { SourceIndex } from "../../src/ir/source-index.js";
-import { proofDiagnostics, proofSummary, computesLines, outputDiagnostics } from "../../src/runtime/report/proof-text.js";
+import {
+  proofDiagnostics,
+  proofSummary,
+  computesLines,
+  outputDiagnostics,
+} from "../../src/runtime/report/proof-text.js";
 import { indexTexts } from "../../src/source/file-texts.js";
 import { accessDrawing } from "../../src/visualize/access-picture.js";
 import { programDrawing } from "../../src/visualize/program-map.js";

@@ -1,7 +1,7 @@
 /** The methods of a compiled kernel that emit Python. */
 import type { EmittedModule, Part } from "../codegen/module/module.js";
-import { runtimeModule } from "../codegen/module/runtime-module.js";
-import { sourceMap } from "../codegen/module/source-map.js";
+import { runtimeModule } from "../codegen/module/preamble.js";
+import { sourceMap } from "../codegen/syntax/layout.js";
 import type { CompiledKernel, EmitOptions, Emitted } from "../compiled/compiled-kernel.js";
 import { noLaunchCache } from "../diagnostics/catalog/definition-codes.js";
 import { type Diagnostic, type Location, warning } from "../diagnostics/diagnostic.js";

@@ -31,6 +31,10 @@ import {
   optionKeywords,
   bodyOrPass,
   PointerTensors,
+  emitPlainWhile,
+  emitRotatedWhile,
+  emitBreakingWhile,
+  type WhileForm,
 } from "./rules.js";
 import { Names } from "../names/names.js";
 import * as py from "../syntax/py-build.js";
@@ -46,9 +50,7 @@ import {
   type WriteTarget,
   writesOf,
 } from "../../analysis/use-counts.js";
-import { ScopedValueNumbering } from "./value-numbering.js";
-import { type DeferredExpression, DeferredExpressions } from "./deferred-expressions.js";
-import { emitPlainWhile, emitRotatedWhile, emitBreakingWhile, type WhileForm } from "./while-loop.js";
+import { type DeferredExpression, DeferredExpressions, ScopedValueNumbering } from "./deferred-expressions.js";
 
 export interface BodyOptions {
   readonly names: Names;

@@ -12,7 +12,7 @@ import {
 import type { SourceIndex } from "../../ir/source-index.js";
 import { walk } from "../../ir/walk.js";
 import * as py from "../syntax/py-build.js";
-import type { BinaryOperator, Expression, Keyword, Statement as PyStatement } from "../syntax/py.js";
+import type { BinaryOperator, Expression, Keyword, Statement as PyStatement, Name } from "../syntax/py.js";
 
 /** The author's comments. Each is printed once, above the first emitted line of its statement. */
 export class Comments {
@@ -145,4 +145,47 @@ export function augmentedOperator(
 
 export function bodyOrPass(body: readonly PyStatement[]): readonly PyStatement[] {
   return body.length > 0 ? body : [py.pass];
+}
+
+// The Python forms of a `while` loop. Python's condition is one expression, but an IR condition may need statements.
+
+export interface WhileForm {
+  /** The statements before the loop. */
+  readonly preheader: readonly PyStatement[];
+  readonly test: Expression;
+  /** Wraps the statements of the loop's body. */
+  readonly body: (statements: readonly PyStatement[]) => readonly PyStatement[];
+}
+
+/** `while test:`, for a condition that is one expression. */
+export function emitPlainWhile(test: Expression): WhileForm {
+  return { preheader: [], test, body: (statements) => statements };
+}
+
+/** A condition with effects is emitted once, at the start of each iteration. */
+export function emitBreakingWhile(
+  conditionStatements: readonly PyStatement[],
+  test: Expression,
+  running: Name,
+): WhileForm {
+  return {
+    preheader: [py.assign(running, py.boolean(true))],
+    test: running,
+    body: (statements) => {
+      const branch: PyStatement = { kind: "if", branches: [{ test: running, body: statements }] };
+      return [...conditionStatements, py.assign(running, test), ...(statements.length > 0 ? [branch] : [])];
+    },
+  };
+}
+
+/** A rotated loop: any other condition is computed before the loop and at the end of each iteration. */
+export function emitRotatedWhile(
+  conditionStatements: readonly PyStatement[],
+  test: Expression,
+  running: () => Name,
+): WhileForm {
+  const name = test.kind === "name" ? undefined : running();
+  const preheader = name ? [...conditionStatements, py.assign(name, test)] : conditionStatements;
+  const latch = preheader.filter(({ kind }) => kind !== "comment" && kind !== "blank");
+  return { preheader, test: name ?? test, body: (statements) => [...statements, ...latch] };
 }

@@ -15,31 +15,35 @@ import {
   shapesConstant,
   withDtypes,
 } from "../reference/drawn-inputs.js";
-import { jitFunctions, usedParameters } from "./jit.js";
+import { jitFunctions, usedParameters, pruner } from "./jit.js";
 import { CAN_SPECIALIZE, gluonImports } from "../warp-specialize/gluon/helpers.js";
 import { blockHook, threeConsumerPruner, autotuneDecorator } from "../warp-specialize/gluon/configs.js";
 import { type GluonKernel, gluonKernel } from "../warp-specialize/gluon/kernel.js";
 import { type Names } from "../names/names.js";
-import { eachNode, namesIn } from "../syntax/nodes-in.js";
 import { type PrintedModule, printModule } from "../syntax/layout.js";
-import { checkWrapperOperator, opDefinitions } from "../operator/wrapper-operator.js";
-import type { OpOptions } from "../operator/registration.js";
-import { OperatorContext } from "../operator/context.js";
-import { checkOperator, operatorDefinitions } from "../operator/forward.js";
-import { pruner } from "./pruner.js";
+import { OperatorContext, type OpOptions } from "../operator/context.js";
+import { checkOperator, operatorDefinitions, checkWrapperOperator, opDefinitions } from "../operator/forward.js";
 import * as py from "../syntax/py-build.js";
-import type { Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
-import { numberBindings, sizeBindings } from "../wrapper/number-bindings.js";
-import { referenceFunction } from "../reference/reference-function.js";
+import {
+  type Block,
+  type Expression,
+  type FunctionDef,
+  type Parameter,
+  type Statement,
+  eachNode,
+  namesIn,
+} from "../syntax/py.js";
+import { numberBindings, sizeBindings } from "../wrapper/numbers.js";
+import { referenceFunction } from "../reference/expressions.js";
 import { configLists } from "../wrapper/autotune.js";
 import { cacheObstacle, launchCacheBlock } from "../wrapper/launch-cache.js";
 import { emitOperatorFunctions, emitWrapper, type OperatorFunctionNames } from "../wrapper/wrapper.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import { definedNames, selectLibrary } from "../library/library.js";
-import { kernelNames, moduleNames } from "./names.js";
+import { kernelNames, moduleNames } from "./signature.js";
 import { dtypeConstants, fromImports, madeFor, standardImports, versionCheck } from "./preamble.js";
 import { blockSetter } from "../wrapper/descriptors.js";
-import { lintExceptions } from "../syntax/lint-exceptions.js";
+import { lintExceptions } from "../syntax/lint.js";
 
 /** A module that holds a part of what a file by itself has. */
 export interface Part {

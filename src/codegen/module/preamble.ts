@@ -9,6 +9,8 @@ import * as py from "../syntax/py-build.js";
 import type { Block, FromImport, Import } from "../syntax/py.js";
 import { torchDType } from "../wrapper/checks.js";
 import { TRITON_DTYPES } from "../wrapper/numbers.js";
+import { selectLibrary } from "../library/library.js";
+import { printModule } from "../syntax/layout.js";
 
 /** Imports of the standard library, which come first. */
 export const standardImports = (modules: readonly string[]): Block =>
@@ -98,4 +100,29 @@ function neededTriton(kernels: readonly KernelIR[]): { readonly oldest: string; 
   const features = [...new Set(kernels.flatMap(usesOfTriton39).map(({ name }) => name))];
   const needsTriton39 = features.length > 0 || kernels.some(({ triton }) => triton === "3.9");
   return { oldest: needsTriton39 ? "3.9" : supportedVersions.triton.oldest, features };
+}
+
+// The module `_runtime` of a package, from which the modules of its kernels import what they share.
+
+/** Prints the library's functions with these names, and those that they mention. */
+export function runtimeModule(names: ReadonlySet<string>, version: string): string {
+  const isNamed = (name: string) => names.has(name);
+  const { imports, constants, functions, launchCache } = selectLibrary(isNamed);
+  const plainImports = imports.filter((each) => each.kind === "import").map(({ module }) => module);
+  return printModule([
+    py.expression(py.string("What the kernels of the package share.\n\nWritten by TileScript.")),
+    ...standardImports(plainImports.filter((module) => module !== "torch" && module !== "triton")),
+    { kind: "import", module: "torch" },
+    { kind: "import", module: "triton" },
+    ...fromImports(
+      [],
+      isNamed,
+      imports.filter((each) => each.kind === "fromImport"),
+    ),
+    py.blank,
+    py.assign(py.name("__version__"), py.string(version)),
+    ...constants,
+    ...functions.values(),
+    ...launchCache,
+  ]).text;
 }

@@ -4,15 +4,14 @@ import { operatorGradient } from "../../diagnostics/catalog/operator-codes.js";
 import type { TensorParam } from "../../ir/nodes.js";
 import { isFloatElem } from "../../types/dtype.js";
 import { type Composition, gradientOf } from "../../ir/operator-ir.js";
-import { callOrder, type InputParam, type NumberParam, numberParams } from "../names/call-order.js";
-import { ResultDependencies } from "./result-dependencies.js";
-import type { KernelNames } from "../names/kernel-names.js";
+import { ResultDependencies } from "./composition.js";
+import { type KernelNames, callOrder, type InputParam, type NumberParam, numberParams } from "../names/kernel-names.js";
 import { Names, snakeCase } from "../names/names.js";
 import { isTorchNode } from "../../torch/node.js";
 import { type OperatorContext, type OperatorFunction } from "./context.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
-import type { Binding } from "../wrapper/number-bindings.js";
+import type { Binding } from "../wrapper/numbers.js";
 import { annotationOf } from "../wrapper/docstring.js";
 
 export function gradientDefinitions(context: OperatorContext, backward: Composition): Block {

@@ -22,9 +22,16 @@ import {
 import { TorchPython } from "./expressions.js";
 import { inputsOf, type TorchNode } from "../../torch/node.js";
 import type { SourceIndex } from "../../ir/source-index.js";
-import { callOrder, givenSizes, type NumberParam } from "../names/call-order.js";
 import { hostExpression, hostExpressions, hostInputs } from "../body/host-expressions.js";
-import { type KernelNames, parameterName, tensorName, valueName } from "../names/kernel-names.js";
+import {
+  type KernelNames,
+  parameterName,
+  tensorName,
+  valueName,
+  callOrder,
+  givenSizes,
+  type NumberParam,
+} from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
 import type { Argument, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
 import { annotationOf } from "../wrapper/docstring.js";

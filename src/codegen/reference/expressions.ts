@@ -10,13 +10,16 @@ import {
   type TorchArgument,
   type TorchCall,
   type TorchNode,
+  type Reference,
 } from "../../torch/node.js";
 import type { Site, SourceIndex } from "../../ir/source-index.js";
-import { type KernelNames, parameterName } from "../names/kernel-names.js";
+import { type KernelNames, parameterName, tensorName } from "../names/kernel-names.js";
 import { Names, snakeCase } from "../names/names.js";
 import * as py from "../syntax/py-build.js";
-import type { Expression, Statement } from "../syntax/py.js";
-import { torchDType } from "../wrapper/checks.js";
+import type { Expression, Statement, FunctionDef, Parameter } from "../syntax/py.js";
+import { torchDType, defaultDevice, DEVICE_PARAMETER, deviceHolder } from "../wrapper/checks.js";
+import { type Binding, neededBindings } from "../wrapper/numbers.js";
+import { withoutAnnotations } from "../wrapper/docstring.js";
 
 export interface TorchPythonOptions {
   readonly ir: KernelIR;
@@ -191,4 +194,45 @@ export class TorchPython {
 
 function hasName(site: Site | undefined): boolean {
   return site?.name !== undefined || site?.names !== undefined;
+}
+
+// `reference_fn`: the author's reference in plain PyTorch.
+
+/**
+ * The function of the reference or of a provider. `params` are the parameters of the wrapper without outputs, `numbers`
+ * the bindings of all other numbers.
+ */
+export function referenceFunction(
+  { name, reference }: { readonly name: string; readonly reference: Reference },
+  ir: KernelIR,
+  names: KernelNames,
+  params: readonly Parameter[],
+  numbers: readonly Binding[],
+  source: SourceIndex | undefined,
+): FunctionDef {
+  const hasInputs = deviceHolder({ ir }) !== undefined;
+  const head = {
+    kind: "function",
+    name,
+    decorators: [],
+    params: withoutAnnotations(hasInputs ? params : [...params, { name: "*" }, DEVICE_PARAMETER]),
+    origin: reference.at,
+  } as const;
+  if (reference.kind === "python") return { ...head, body: [{ kind: "verbatim", text: reference.source }] };
+  const holder = deviceHolder({ ir });
+  const device = holder ? py.attribute(py.name(tensorName(names, holder)), "device") : py.name("device");
+  const python = new TorchPython(reference.outputs, {
+    ir,
+    names,
+    source,
+    device,
+    reservedNames: new Set(["device", ...params.map(({ name }) => name), ...numbers.map(({ name }) => name)]),
+  });
+  const result = python.results(reference.outputs);
+  const usedBindings = neededBindings(numbers, python.usedNames);
+  const bindings = usedBindings.map(({ name, value }) => py.assign(py.name(name), value));
+  return {
+    ...head,
+    body: [...(holder ? [] : defaultDevice([])), ...bindings, ...python.statements, py.returns(result)],
+  };
 }

@@ -4,7 +4,6 @@
  */
 import * as doc from "prettier/doc";
 import type { Location } from "../../diagnostics/diagnostic.js";
-import { escapeText, preferredQuote, splitLiteral, stringLiteral } from "./literal.js";
 import {
   flatten,
   isCallLike,
@@ -15,7 +14,18 @@ import {
   splitPriority,
   type FlatPart,
 } from "./layout-rules.js";
-import { conditionalOperands, LEVEL, operand, postfixRoot, unaryOperand, type Operand } from "./precedence.js";
+import {
+  conditionalOperands,
+  LEVEL,
+  operand,
+  postfixRoot,
+  unaryOperand,
+  type Operand,
+  escapeText,
+  preferredQuote,
+  splitLiteral,
+  stringLiteral,
+} from "./precedence.js";
 import type * as Py from "./py.js";
 
 export type Doc = doc.builders.Doc;

@@ -1,7 +1,6 @@
 /** Prints the Python syntax tree as a fixed point of `ruff format`, with the source location of each line. */
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type { Doc } from "./layout-expression.js";
-import { INDENT, LINE_LENGTH, LineLayout } from "./layout-line.js";
 import {
   classLine,
   decoratorLine,
@@ -11,12 +10,16 @@ import {
   headerLine,
   simpleLine,
   withLine,
+  INDENT,
+  LINE_LENGTH,
+  LineLayout,
 } from "./layout-statement.js";
-import { commentText, docstringLines } from "./literal.js";
+import { commentText, docstringLines } from "./precedence.js";
 import type * as Py from "./py.js";
+import { addMapping, GenMapping, setSourceContent, toEncodedMap } from "@jridgewell/gen-mapping";
 
 /** Lines are 1-based and columns 0-based, as in Python's tracebacks. */
-export interface LineOrigin {
+interface LineOrigin {
   readonly line: number;
   readonly column: number;
   readonly origin: Location;
@@ -309,4 +312,29 @@ function wrapLine(line: string, width: number): readonly string[] {
     } else row += row.trim() ? ` ${token}` : token;
   }
   return [...rows, row.trimEnd()];
+}
+
+// A Source Map v3 of the emitted module, from lines of Python to the author's lines.
+
+/** `read` returns the content of a source file, if it is available. */
+export function sourceMap(
+  file: string,
+  lines: readonly LineOrigin[],
+  read?: (path: string) => string | undefined,
+): string {
+  const map = new GenMapping({ file });
+  const sources = new Set<string>();
+  for (const { line, column, origin } of lines) {
+    addMapping(map, {
+      generated: { line, column },
+      source: origin.file,
+      original: { line: origin.line, column: origin.column - 1 },
+    });
+    sources.add(origin.file);
+  }
+  for (const source of sources) {
+    const content = read?.(source);
+    if (content !== undefined) setSourceContent(map, source, content);
+  }
+  return JSON.stringify(toEncodedMap(map));
 }

@@ -5,8 +5,7 @@ import { type Argument, isValue, type KernelIR, type TensorParam, type Value } f
 import { type KernelNames, literalNumber } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, Keyword, Statement } from "../syntax/py.js";
-import type { WrapperContext } from "./scope.js";
-import { argumentDisplayName } from "./checks.js";
+import { argumentDisplayName, type WrapperContext } from "./checks.js";
 
 const CHECK_DESCRIPTOR = "_check_descriptor";
 const CHECK_DESCRIBED = "_check_described";

@@ -12,14 +12,12 @@ import {
 import { rangeOf } from "../../ir/walk.js";
 import { isFloatElem } from "../../types/dtype.js";
 import { hostExpressions } from "../body/host-expressions.js";
-import { callOrder, type InputParam, type NumberParam, numberParams } from "../names/call-order.js";
-import type { KernelNames } from "../names/kernel-names.js";
+import { type KernelNames, callOrder, type InputParam, type NumberParam, numberParams } from "../names/kernel-names.js";
 import { flatText as printExpression } from "../syntax/layout-expression.js";
 import * as py from "../syntax/py-build.js";
 import type { Expression, Parameter } from "../syntax/py.js";
-import { argumentDisplayName, torchDType } from "./checks.js";
-import { isFullRange } from "./promises.js";
-import type { WrapperContext } from "./scope.js";
+import { argumentDisplayName, torchDType, type WrapperContext } from "./checks.js";
+import { isFullRange } from "./outputs.js";
 
 /** The positional parameters, annotated. */
 export function inputParameters(ir: KernelIR, names: KernelNames): readonly Parameter[] {

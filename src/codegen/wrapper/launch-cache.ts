@@ -2,14 +2,12 @@
 import { writtenPointers } from "../../analysis/memory-effects.js";
 import { hasDeviceDescriptors } from "../../analysis/descriptor-tensors.js";
 import { isMemoryParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
-import { callOrder, type NumberParam } from "../names/call-order.js";
-import type { KernelNames } from "../names/kernel-names.js";
+import { type KernelNames, callOrder, type NumberParam } from "../names/kernel-names.js";
 import { Names } from "../names/names.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Statement } from "../syntax/py.js";
-import { argumentDisplayName, deviceHolder } from "./checks.js";
+import { argumentDisplayName, deviceHolder, type WrapperContext, WrapperScope } from "./checks.js";
 import { nonOverlapping } from "./outputs.js";
-import { type WrapperContext, WrapperScope } from "./scope.js";
 import { annotationOf } from "./docstring.js";
 
 /** The wrapper without the cache, and the function that replaces it. */

@@ -1,7 +1,7 @@
 /** Output tensors of a wrapper: checks the caller's tensors and allocates the others. */
 import { writtenPointers } from "../../analysis/memory-effects.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
-import type { KernelIR, PointerParam, TensorParam } from "../../ir/nodes.js";
+import { type KernelIR, type PointerParam, type TensorParam, isValue, paramsOf, isLiteral } from "../../ir/nodes.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, Statement } from "../syntax/py.js";
 import {
@@ -15,10 +15,14 @@ import {
   ifNotNone,
   isNotTraced,
   torchDType,
+  type WrapperContext,
+  check,
 } from "./checks.js";
-import { isFloatElem } from "../../types/dtype.js";
+import { isFloatElem, isInt, isSigned } from "../../types/dtype.js";
 import { boundShapeRule, contiguousRule, dtypeRule, hasSameShape, namedTensors } from "./rules.js";
-import type { WrapperContext } from "./scope.js";
+import { flatText } from "../syntax/layout-expression.js";
+import { bitsOf } from "../../numerics/numeric.js";
+import { hostExpressions } from "../body/host-expressions.js";
 
 /** Allocates an output unless the caller passed one. */
 export function outputAllocation(context: WrapperContext, param: TensorParam): Block {
@@ -106,7 +110,7 @@ export function tensorsCheck(
 }
 
 /** Traced tensors have no memory to check. */
-export function ifNotTraced(context: WrapperContext, body: Block): Block {
+function ifNotTraced(context: WrapperContext, body: Block): Block {
   if (!context.isTraceable) return body;
   return [{ kind: "if", branches: [{ test: isNotTraced(context.tensor(deviceHolder(context)!)), body }] }];
 }
@@ -171,4 +175,77 @@ function earlierPointers(ir: KernelIR, param: PointerParam): readonly PointerPar
   return ir.params
     .filter((other) => other.kind === "pointer")
     .filter((other) => other.numel !== undefined && isBefore(other));
+}
+
+// An early return for calls whose outputs are all empty: Triton rejects a grid without programs.
+
+/** The distinct sizes of a tensor that may be 0, by their text. */
+type Sizes = ReadonlyMap<string, Expression>;
+
+/** Returns early if no output has an element. */
+export function emptyResult(context: WrapperContext, results: readonly Expression[]): Block {
+  const resultParams = paramsOf(context.ir, "tensor").filter(({ role }) => role !== "in");
+  // An output with a fixed shape is never empty.
+  if (results.length === 0 || !resultParams.every(({ dims }) => dims.some(isValue))) return [];
+  const requiredSizes = minimalSizes(
+    resultParams.filter(({ optional }) => !optional).map((param) => sizesOf(context, param)),
+  );
+  const optionalParams = resultParams.filter(({ optional }) => optional);
+  const tests = optionalParams.flatMap((param) => {
+    const sizes = sizesOf(context, param);
+    if (requiredSizes.some((each) => isSubset(each, sizes))) return [];
+    return [py.boolOp("or", py.compare(context.tensor(param), ["is", py.none]), isZero(sizes))];
+  });
+  return [check(py.boolOp("and", ...requiredSizes.map(isZero), ...tests), py.returns(py.tupleOrSingle(results)))];
+}
+
+function sizesOf(context: WrapperContext, param: TensorParam): Sizes {
+  const sizes = param.dims.flatMap((dim, axis) => (isValue(dim) ? [context.dim(param, axis)] : []));
+  return new Map(sizes.map((size) => [flatText(size), size]));
+}
+
+/** A product is 0 if a subset of its factors is 0, so supersets are redundant. */
+function minimalSizes(all: readonly Sizes[]): readonly Sizes[] {
+  const isRedundant = (sizes: Sizes, index: number) => (other: Sizes, i: number) =>
+    i !== index && isSubset(other, sizes) && (other.size < sizes.size || i < index);
+  return all.filter((sizes, index) => !all.some(isRedundant(sizes, index)));
+}
+
+const isSubset = (subset: Sizes, whole: Sizes): boolean => [...subset.keys()].every((text) => whole.has(text));
+
+function isZero(sizes: Sizes): Expression {
+  const product = [...sizes.values()].reduce((left, right) => py.binary(left, "*", right));
+  return py.compare(product, ["==", py.number("0")]);
+}
+
+// Checks of what the caller promises about the elements of tensors, for modules that may wait for the GPU.
+
+/** Functions of the library. */
+const CHECK_RANGE = "_check_range";
+const CHECK_PARTITION = "_check_partition";
+
+/** Compares the elements of each input with its declared range or partition. */
+export function promiseChecks(context: WrapperContext): Block {
+  const calls = context.tensors.flatMap((param) => {
+    if (param.role === "out" || !param.range || isFullRange(param)) return [];
+    const label = py.string(`${context.names.wrapper}: ${argumentDisplayName(context, param)}`);
+    const tensor = context.tensor(param);
+    const { partition } = param;
+    const promise = partition
+      ? [context.local(partition.total), py.boolean(partition.holds === "offsets")]
+      : hostExpressions(param.range, (value) => context.local(value));
+    return [py.expression(py.call(partition ? CHECK_PARTITION : CHECK_RANGE, label, tensor, ...promise))];
+  });
+  return calls.length === 0 ? [] : ifNotTraced(context, calls);
+}
+
+/** True if the declared range is the full range of the integer dtype. */
+export function isFullRange({ dtype, range }: TensorParam): boolean {
+  if (typeof dtype !== "string" || !isInt(dtype)) return false;
+  const [low, high] = isSigned(dtype)
+    ? [-(2 ** (bitsOf(dtype) - 1)), 2 ** (bitsOf(dtype) - 1)]
+    : [0, 2 ** bitsOf(dtype)];
+  const [first = Number.NaN, end = Number.NaN] =
+    range?.block.yields.map((bound) => (isLiteral(bound) ? Number(bound.value) : Number.NaN)) ?? [];
+  return first <= low && end >= high;
 }

@@ -1,5 +1,5 @@
 /** Checks of a wrapper that cover several tensors: one condition, and one message with the value of each tensor. */
-import { preconditionsOf } from "../../analysis/preconditions.js";
+import { preconditionsOf, INT32_LIMIT_MESSAGE } from "../../analysis/preconditions.js";
 import { isMemoryParam, type PointerParam, type TensorParam } from "../../ir/nodes.js";
 import { literalNumber } from "../names/kernel-names.js";
 import { flatText } from "../syntax/layout-expression.js";
@@ -16,9 +16,12 @@ import {
   messageOf,
   sizeAt,
   torchDType,
+  type WrapperContext,
+  CHECK_REACH,
+  ifNotNone,
 } from "./checks.js";
-import type { WrapperContext } from "./scope.js";
 import { TENSORS } from "./launch.js";
+import { isDescriptorOnly } from "../../analysis/descriptor-tensors.js";
 
 type MemoryParam = TensorParam | PointerParam;
 
@@ -254,4 +257,54 @@ export function contiguousRule(context: WrapperContext, params: readonly TensorP
 export function hasSameShape(context: WrapperContext, x: TensorParam, y: TensorParam): boolean {
   const sizes = (param: TensorParam) => param.dims.map((_, axis) => flatText(context.dim(param, axis))).join();
   return x.dims.length === y.dims.length && sizes(x) === sizes(y);
+}
+
+// Checks that int32 offsets and indices do not overflow.
+
+/** The limit of int32 offsets: masked lanes may lie up to one tile behind the last element. */
+const EXTENT_LIMIT = py.binary(py.powerOfTwo(31), "-", py.powerOfTwo(20));
+
+/** Offsets are int32 by default. In a tensor with a larger extent they would wrap around to wrong addresses. */
+export function extentChecks(context: WrapperContext): Block {
+  const params = preconditionsOf(context.ir, "reach")
+    .map(({ param }) => param)
+    .filter((param) => !isCoveredByEarlierCheck(context, param));
+  const call = (checked: readonly TensorParam[]) =>
+    py.expression(py.call(CHECK_REACH, py.string(context.names.wrapper), ...namedTensors(context, checked)));
+  const required = params.filter(({ given }) => !given);
+  const optional = params.filter(({ given }) => given);
+  return [
+    ...(required.length > 0 ? [call(required)] : []),
+    ...optional.flatMap((param) => ifNotNone(context, param, [call([param])])),
+  ];
+}
+
+/** Checks sizes that int32 indices or descriptors count, independent of tensor extents. */
+export function countChecks(context: WrapperContext): Block {
+  const { names, ir } = context;
+  return (["index", "descriptor"] as const).flatMap((by) =>
+    preconditionsOf(ir, "count")
+      .filter((each) => each.by === by)
+      .map(({ size }) => {
+        const name = typeof size === "number" ? "axis" : names.parameters.get(size)!;
+        const value = typeof size === "number" ? py.numberLiteral(size, "int") : py.name(name);
+        const error = messageOf(context, "ValueError", `${name} is `, { value }, `, ${INT32_LIMIT_MESSAGE[by]}`);
+        return check(py.compare(value, [">=", EXTENT_LIMIT]), error);
+      }),
+  );
+}
+
+/** True if an earlier check covers this tensor: the earlier tensor has the same shape and both are contiguous. */
+function isCoveredByEarlierCheck(context: WrapperContext, param: TensorParam): boolean {
+  return context.tensors
+    .slice(0, context.tensors.indexOf(param))
+    .some(
+      (earlier) =>
+        earlier.contiguous &&
+        param.contiguous &&
+        !earlier.given &&
+        earlier.offsets !== "int64" &&
+        !isDescriptorOnly(context.ir, earlier) &&
+        hasSameShape(context, earlier, param),
+    );
 }

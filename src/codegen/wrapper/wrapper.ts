@@ -19,10 +19,7 @@ import {
 import { driverOptions, launchOptions } from "./autotune.js";
 import { hostExpression, hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { isFloatElem } from "../../types/dtype.js";
-import { givenSizes, type NumberParam } from "../names/call-order.js";
-import { type KernelNames, parameterName } from "../names/kernel-names.js";
-import { emptyResult } from "./empty-result.js";
-import { environmentChecks } from "./environment-checks.js";
+import { type KernelNames, parameterName, givenSizes, type NumberParam } from "../names/kernel-names.js";
 import { descriptorCheck, descriptorOf, allocatorSetup, pointerDescriptorCheck } from "./descriptors.js";
 import {
   absentSizeBindings,
@@ -41,6 +38,7 @@ import {
   messageOf,
   sameStridesCheck,
   tileSizeChecks,
+  WrapperScope,
 } from "./checks.js";
 import {
   bindSizes,
@@ -50,13 +48,25 @@ import {
   dtypeRule,
   namedTensors,
   shapeRule,
+  countChecks,
+  extentChecks,
 } from "./rules.js";
-import { countChecks, extentChecks } from "./int32-checks.js";
-import { checkedRequirements, isCheckableEarly, requirementCheck, sizeChecks } from "./requirements.js";
-import { allocationOf, outputAllocation, tensorsCheck, writtenCheck, zeroing } from "./outputs.js";
-import { promiseChecks } from "./promises.js";
-import { WrapperScope } from "./scope.js";
-import { specializedLaunch } from "./specialized-launch.js";
+import {
+  checkedRequirements,
+  isCheckableEarly,
+  requirementCheck,
+  sizeChecks,
+  environmentChecks,
+} from "./requirements.js";
+import {
+  allocationOf,
+  outputAllocation,
+  tensorsCheck,
+  writtenCheck,
+  zeroing,
+  emptyResult,
+  promiseChecks,
+} from "./outputs.js";
 import type { GluonKernel } from "../warp-specialize/gluon/kernel.js";
 import {
   argumentLines,
@@ -66,13 +76,29 @@ import {
   returnType,
   withoutAnnotations,
 } from "./docstring.js";
-import { withoutUnusedSizes } from "../syntax/unused-sizes.js";
-import { neededBindings, optionalSizeBindings } from "./number-bindings.js";
-import { namesIn } from "../syntax/nodes-in.js";
+import { withoutUnusedSizes } from "../syntax/lint.js";
 import * as py from "../syntax/py-build.js";
-import { checkedGrid, computedOptions, LAUNCH, launchComputations, STRIDES, TENSORS, WRAP_TRITON } from "./launch.js";
-import { numberChecks, launchArgument } from "./numbers.js";
-import type { Argument, Block, Expression, FunctionDef, Parameter, Starred, Statement } from "../syntax/py.js";
+import {
+  checkedGrid,
+  computedOptions,
+  LAUNCH,
+  launchComputations,
+  STRIDES,
+  TENSORS,
+  WRAP_TRITON,
+  specializedLaunch,
+} from "./launch.js";
+import { numberChecks, launchArgument, neededBindings, optionalSizeBindings } from "./numbers.js";
+import {
+  type Argument,
+  type Block,
+  type Expression,
+  type FunctionDef,
+  type Parameter,
+  type Starred,
+  type Statement,
+  namesIn,
+} from "../syntax/py.js";
 
 export interface WrapperOptions {
   /** True if PyTorch traces the kernel into its graphs (`torch.library.wrap_triton`). */

@@ -1,6 +1,6 @@
 /** A random kernel on its way through Triton's compiler. */
 import { fileURLToPath } from "node:url";
-import { kernelNames } from "../../../src/codegen/module/names.js";
+import { kernelNames } from "../../../src/codegen/module/signature.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { definitionOf } from "../../../src/dsl/definition.js";

@@ -1,5 +1,5 @@
 /** What a launcher would tell Triton of a kernel's arguments. */
-import { kernelNames } from "../../../src/codegen/module/names.js";
+import { kernelNames } from "../../../src/codegen/module/signature.js";
 import type { Config } from "../../../src/compiled/compiled-kernel.js";
 import type { DTypeName, Elem } from "../../../src/types/dtype.js";
 import { Bindings } from "../../../src/eval/bindings.js";

@@ -2,7 +2,7 @@
 import { execa } from "execa";
 import { fileURLToPath } from "node:url";
 import { members } from "../../../src/types/dtype.js";
-import { kernelNames } from "../../../src/codegen/module/names.js";
+import { kernelNames } from "../../../src/codegen/module/signature.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { OperatorDefinition, traceOperator } from "../../../src/dsl/operator.js";
 import { trace } from "../../../src/dsl/trace.js";

@@ -9,7 +9,14 @@ import type { TestCase, CompiledKernel, Config } from "../../../src/compiled/com
 import { buildWith } from "../../../src/pipeline/build.js";
 import { parseSpace } from "../../../src/runtime/measure/candidates.js";
 import { halve, neighborsOf } from "../../../src/runtime/measure/staged-search.js";
-import { rankCandidates, searchOrder, estimate, derivedSpace, tileKey, whyPoorConfig } from "../../../src/runtime/measure/shortlist.js";
+import {
+  rankCandidates,
+  searchOrder,
+  estimate,
+  derivedSpace,
+  tileKey,
+  whyPoorConfig,
+} from "../../../src/runtime/measure/shortlist.js";
 import { copyByGpu } from "../../support/fixtures/copy-by-gpu.js";
 import type { TuneReport } from "../../../src/runtime/report/reports.js";
 

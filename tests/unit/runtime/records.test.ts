@@ -5,7 +5,14 @@ import { join } from "node:path";
 import pc from "picocolors";
 import { afterAll, beforeEach, expect, it } from "vitest";
 import { runBinary } from "../../../src/runtime/cli/cli.js";
-import { appendRecords, type MeasurementRecord, moduleHash, readRecords, compareRecords, recordsText } from "../../../src/runtime/report/records.js";
+import {
+  appendRecords,
+  type MeasurementRecord,
+  moduleHash,
+  readRecords,
+  compareRecords,
+  recordsText,
+} from "../../../src/runtime/report/records.js";
 import type { RecordsReport } from "../../../src/runtime/report/reports.js";
 import { recordedReport } from "../../support/fixtures/recorded.js";
 

@@ -17,9 +17,16 @@ import { emitBody } from "../../body/body.js";
 import { weakIfOne } from "../../body/weak-literals.js";
 import { type KernelNames, parameterName, valueName } from "../../names/kernel-names.js";
 import { Names } from "../../names/names.js";
-import { eachNode } from "../../syntax/nodes-in.js";
 import * as py from "../../syntax/py-build.js";
-import type { Block, Expression, FunctionDef, Name, Parameter, Statement } from "../../syntax/py.js";
+import {
+  type Block,
+  type Expression,
+  type FunctionDef,
+  type Name,
+  type Parameter,
+  type Statement,
+  eachNode,
+} from "../../syntax/py.js";
 import { LOAD_BLOCK, STORE_BLOCK, WRITE_PIECES } from "./helpers.js";
 import { toGluonDialect } from "./gluon-dialect.js";
 import type { WarpPartition } from "./partition-builder.js";

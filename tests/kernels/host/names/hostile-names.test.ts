@@ -1,7 +1,7 @@
 /** No name, string or comment breaks an emitted module, or runs in it. `bench/fuzz-names.ts` tries thousands. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, scalar, tensor, tl } from "tilescript";
-import { commentText } from "../../../../src/codegen/syntax/literal.js";
+import { commentText } from "../../../../src/codegen/syntax/precedence.js";
 import { LAUNCH_NAMES } from "../../../../src/codegen/names/kernel-names.js";
 import { drawnCount, seedOfRun } from "../../../support/sampled-tests.js";
 import { emit } from "../../../support/emit.js";

@@ -14,7 +14,7 @@ import { linearGelu } from "../../../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../../../examples/relative-attention.js";
 import { softmax } from "../../../../../examples/softmax.js";
 import { vectorAdd } from "../../../../../examples/vector-add.js";
-import { moduleNames } from "../../../../../src/codegen/module/names.js";
+import { moduleNames } from "../../../../../src/codegen/module/signature.js";
 import { lint } from "../../../../support/emit.js";
 import * as attentions from "../../fixtures/attentions.js";
 import * as products from "../../fixtures/products.js";

@@ -30,7 +30,7 @@ import type { TestCase } from "../src/compiled/compiled-kernel.js";
 import { definitionOf, type KernelDefinition } from "../src/dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../src/dsl/operator.js";
 import { trace } from "../src/dsl/trace.js";
-import { launchOf } from "../src/eval/case-launch.js";
+import { launchOf } from "../src/eval/bindings.js";
 import { inputsOf } from "../src/eval/evaluate-case.js";
 import { evaluateKernel } from "../src/eval/evaluate-kernel.js";
 import { findPython } from "../src/runtime/worker/environment.js";

@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { TileScriptError } from "tilescript";
-import { uniform } from "../src/numerics/seeded-random.js";
+import { uniform } from "../src/numerics/random.js";
 import { compare, type Comparison, type Effort } from "../tests/kernels/small-world/compare.js";
 import { type Source, sources, worldsOf } from "../tests/kernels/small-world/kernels.js";
 import { mutate } from "../tests/kernels/small-world/mutate.js";

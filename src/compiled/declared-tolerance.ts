@@ -1,7 +1,7 @@
 /** Tolerances declared by the author: for all outputs, and for individual outputs by name. */
 import type { GivenTolerance, Tolerance } from "./compiled-kernel.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { suggestName } from "../diagnostics/did-you-mean.js";
+import { suggestName } from "../diagnostics/message.js";
 import { specValue } from "../diagnostics/catalog/definition-codes.js";
 
 const FIELDS: readonly string[] = ["rtol", "atol", "rms", "share"] satisfies readonly (keyof Tolerance)[];

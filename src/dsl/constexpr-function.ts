@@ -1,7 +1,7 @@
 /** The value of a `constexpr.fn` param in the body: a function that each launch or config chooses by name. */
 import { builder } from "../ir/builder.js";
 import { Handle } from "../ir/handle.js";
-import { definitionOfHelper } from "../ops/fn.js";
+import { definitionOfHelper } from "../ops/helper.js";
 import { when } from "./branches.js";
 
 type AnyFunction = (...args: unknown[]) => unknown;

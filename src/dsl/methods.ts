@@ -11,8 +11,8 @@ import { type Argument, isList, isValue, type Literal, type TensorParam, type Va
 import { showType } from "../types/types.js";
 import * as ops from "../ops/index.js";
 import * as pointers from "../ops/pointer.js";
-import "../ops/reflect.js";
-import "../ops/narrow.js";
+import "../ops/cast.js";
+import "../ops/cast.js";
 import * as descriptors from "../ops/descriptor-methods.js";
 import * as views from "../ops/view.js";
 import { opOf } from "../ops/define.js";

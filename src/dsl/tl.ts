@@ -9,7 +9,7 @@ export { exit, when } from "./branches.js";
 export { range, staticRange, whileLoop } from "./loops.js";
 export { mut } from "./state.js";
 export { extern } from "../ops/extern.js";
-export { fn } from "../ops/fn.js";
+export { fn } from "../ops/helper.js";
 
 export const {
   int1,

@@ -4,7 +4,7 @@ import { stateMethod } from "../types/tile.js";
 import { stateAsValue } from "../diagnostics/catalog/rule-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { fail, type MessageOfCode, type SourceFix } from "../diagnostics/diagnostic.js";
-import { suggestName } from "../diagnostics/did-you-mean.js";
+import { suggestName } from "../diagnostics/message.js";
 import { activeBuilder } from "../ir/builder.js";
 import { EXPORTS, keywordName } from "../diagnostics/python-names.js";
 import { Handle, valueOf } from "../ir/handle.js";

@@ -2,19 +2,31 @@
  * Distinguishes incorrect algorithms from rounding errors. Evaluating a kernel with every float in float64 shows its
  * algorithm alone. That result must agree with the reference much more closely than any narrower dtype.
  */
-import type { Comparison, GivenTolerance } from "../compiled/compiled-kernel.js";
+import {
+  type Comparison,
+  type GivenTolerance,
+  type TensorData,
+  type Tolerance,
+  type TestCase,
+  type Evaluation,
+  formatSizes,
+  type Signature,
+} from "../compiled/compiled-kernel.js";
 import { EvaluationTimeout } from "../compiled/timeout.js";
-import { ALGORITHM_CHECK } from "../compiled/error-kind.js";
+import { ALGORITHM_CHECK, describeErrorKind } from "../compiled/error-kind.js";
 import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { algorithmTolerance } from "../compiled/tolerance.js";
-import { formatLocation } from "../diagnostics/diagnostic.js";
-import type { KernelIR } from "../ir/nodes.js";
+import { formatLocation, fail, TileScriptError } from "../diagnostics/diagnostic.js";
+import { type KernelIR, tensorsOf } from "../ir/nodes.js";
 import { isFloat } from "../numerics/numeric.js";
-import type { ReferenceInputs } from "../torch/node.js";
+import type { ReferenceInputs, TorchNode } from "../torch/node.js";
 import type { DTypeName } from "../types/dtype.js";
-import { mergeComparisons } from "./compare-outputs.js";
+import { mergeComparisons, compareOutput } from "./compare-outputs.js";
 import type { RunResult } from "./evaluate-kernel.js";
-import { ReferenceOutputs, type Tolerances } from "./reference-outputs.js";
+import { referenceResult, torchCall } from "../diagnostics/catalog/reference-codes.js";
+import { evaluateReference } from "../torch/evaluate-torch.js";
+import { type TorchArray, torchArray, UnsupportedByEvaluator, TorchError } from "../torch/array.js";
+import { kindOf, kindOfDType, type TorchKind } from "../torch/functions.js";
 
 /** The comparison with the reference, if possible, and the reasons for omitted comparisons. */
 export interface ReferenceComparison {
@@ -84,4 +96,123 @@ function compareAlgorithm(
   const names = wrong.flatMap(({ worst }) => worst?.output ?? []).join(", ");
   const locationText = roundingOp.location ? ` at ${formatLocation(roundingOp.location)}` : "";
   return `${ALGORITHM_CHECK}, of ${names}: tl.${roundingOp.op.name}${locationText} computes in its own dtype`;
+}
+
+// Compares the outputs of a test case with those of the kernel's reference.
+
+/** One tolerance for all outputs, or a function of the output and its dtype. */
+export type Tolerances = Tolerance | ((output: string, dtype: string) => Tolerance);
+
+/** The outputs of the reference in one test case. */
+class ReferenceOutputs {
+  readonly #face: KernelIR;
+  readonly #inputs: ReferenceInputs;
+  /** The outputs, if computing them did not round: then the unrounded outputs are the same. */
+  #exact: readonly TorchArray[] | undefined;
+
+  constructor(face: KernelIR, inputs: ReferenceInputs) {
+    this.#face = face;
+    this.#inputs = inputs;
+  }
+
+  /**
+   * Returns one comparison per output, the reason why there is none, or an empty list if there is no reference. In an
+   * unrounded reference, casts to floats have no effect.
+   *
+   * @throws TileScriptError at the reference if its outputs have another shape or kind of elements.
+   */
+  compare(
+    outputs: Readonly<Record<string, TensorData>>,
+    tolerance: Tolerances,
+    unrounded = false,
+  ): readonly Comparison[] | string {
+    const { reference } = this.#face;
+    if (!reference) return [];
+    if (reference.kind === "python") return "the reference is Python source, which cannot be evaluated here";
+    // The reference does not compute memory of raw pointers.
+    const compared = tensorsOf(this.#face, "out", "inout").flatMap(({ name }, i) =>
+      outputs[name] ? [[name, outputs[name], i] as const] : [],
+    );
+    const toleranceOf = typeof tolerance === "function" ? tolerance : () => tolerance;
+    try {
+      const expected = (unrounded && this.#exact) || this.#evaluate(reference.outputs, unrounded);
+      return compared.map(([name, output, i]) => {
+        const [node, value] = [reference.outputs[i]!, expected[i]!];
+        if (!unrounded) checkKind(name, output, this.#kindOf(node, value));
+        return compareOutput(name, output, value, toleranceOf(name, output.dtype));
+      });
+    } catch (error) {
+      if (error instanceof UnsupportedByEvaluator) return error.message;
+      // PyTorch rejects some calls with empty tensors, such as pooling. An empty output is then correct.
+      if (isRefusedCall(error) && compared.every(([, { data }]) => data.length === 0))
+        return compared.map(([name, output]) =>
+          compareOutput(name, output, torchArray(output.shape, new Float64Array()), toleranceOf(name, output.dtype)),
+        );
+      if (error instanceof TorchError) fail(referenceResult.rejected(error.message), reference.at);
+      throw error;
+    }
+  }
+
+  /** The kind of a reference output. If PyTorch's type promotion decides it, only fractions show that it is floats. */
+  #kindOf(node: TorchNode, { data }: TorchArray): TorchKind | undefined {
+    return kindOf(node, this.#inputs) ?? (data.some((x) => !Number.isInteger(x)) ? "floats" : undefined);
+  }
+
+  #evaluate(nodes: Parameters<typeof evaluateReference>[0], unrounded: boolean): readonly TorchArray[] {
+    let hasRounded = false;
+    const outputs = evaluateReference(nodes, this.#inputs, { unrounded, onRounding: () => (hasRounded = true) });
+    if (!hasRounded) this.#exact = outputs;
+    return outputs;
+  }
+}
+
+const isRefusedCall = (error: unknown): boolean =>
+  error instanceof TileScriptError && error.diagnostics.some(({ code }) => code === torchCall.code);
+
+/**
+ * Checks the kind of an output's elements. Floats of different widths are compatible, and so are integers. Integers in
+ * place of floats, or booleans in place of integers, are not.
+ *
+ * @throws TorchError
+ */
+function checkKind(name: string, { dtype }: TensorData, referenceKind: TorchKind | undefined): void {
+  const outputKind = kindOfDType(dtype as DTypeName);
+  if (referenceKind === undefined || referenceKind === outputKind) return;
+  throw new TorchError(
+    `${name} holds ${outputKind} (${dtype}), its reference gives ${referenceKind}; convert its result, such as with .to(tl.${dtype})`,
+  );
+}
+
+// The verdict of `check`.
+
+/**
+ * Returns the evaluation if it agrees with the reference and has no findings.
+ *
+ * @throws Error that names the test case, and the incorrect element or the location of the finding.
+ */
+export function assertCorrect(
+  { name }: Pick<Signature, "name">,
+  testCase: TestCase,
+  evaluation: Evaluation,
+): Evaluation {
+  const { comparison, findings, unchecked } = evaluation;
+  const subject = `${name} at ${formatSizes(testCase.sizes)}, config ${testCase.config}`;
+  const [first, ...others] = findings;
+  if (first) {
+    const prefix = first.at ? `${formatLocation(first.at)}: ` : "";
+    const more = others.length > 0 ? ` (and ${others.length} more findings)` : "";
+    throw new Error(`${subject}: ${prefix}${first.message}${more}`);
+  }
+  if (!comparison) {
+    const reason = unchecked.length > 0 ? unchecked.join("; ") : "the kernel has no reference; give it one";
+    throw new Error(`${subject}: nothing was compared: ${reason}`);
+  }
+  if (!comparison.correct) {
+    const { wrong, total, worst } = comparison;
+    const element = worst
+      ? `; ${worst.output}[${worst.index.join(", ")}] is ${worst.got}, expected ${worst.expected}`
+      : "";
+    throw new Error(`${subject}: ${wrong} of ${total} elements are wrong${element}${describeErrorKind(comparison)}`);
+  }
+  return evaluation;
 }

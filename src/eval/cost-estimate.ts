@@ -22,8 +22,7 @@ import { assignedIn, callBindings } from "../ir/walk.js";
 import { sizeOf } from "../numerics/array.js";
 import { dtypeTable } from "../types/dtype.js";
 import type { Constant } from "../values/runtime-values.js";
-import { Bindings } from "./bindings.js";
-import { launchOf } from "./case-launch.js";
+import { Bindings, launchOf } from "./bindings.js";
 
 /** Estimated work of a kernel in one test case. */
 export function estimateWork(ir: KernelIR, testCase: TestCase): Traffic {

@@ -1,21 +1,29 @@
 /** Evaluates one test case of a kernel and compares it with its reference. Implements `CompiledKernel.evaluate`. */
-import type { TestCase, EvaluateOptions, Evaluation, Signature, TensorData } from "../compiled/compiled-kernel.js";
+import type {
+  TestCase,
+  EvaluateOptions,
+  Evaluation,
+  Signature,
+  TensorData,
+  CompiledKernel,
+} from "../compiled/compiled-kernel.js";
 import type { KernelIR, OpStatement } from "../ir/nodes.js";
-import { formatLocation } from "../diagnostics/diagnostic.js";
-import { targetQueries } from "./target-queries.js";
+import { formatLocation, TileScriptError } from "../diagnostics/diagnostic.js";
 import { walkAll } from "../ir/walk.js";
-import { Prints } from "./prints.js";
+import { Prints } from "./findings.js";
 import { AccessRecord } from "./access-record.js";
-import { Bindings, type Launch } from "./bindings.js";
-import { checkMemoryLimit } from "./memory-limit.js";
-import { checkHostValues } from "./host-values.js";
-import { evaluateForms } from "./emitted-form.js";
-import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
-import { compareWithReference } from "./compare-reference.js";
-import type { Tolerances } from "./reference-outputs.js";
+import { Bindings, type Launch, targetQueries, launchOf, rangesOf, sizesOf } from "./bindings.js";
+import { checkMemoryLimit } from "./limits.js";
+import { checkHostValues } from "./refusal.js";
+import { evaluateKernel, type RunResult, evaluateForms } from "./evaluate-kernel.js";
+import { compareWithReference, type Tolerances } from "./compare-reference.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
-import { launchOf, rangesOf, sizesOf } from "./case-launch.js";
 import { UnknownAddress } from "./tensor.js";
+import { torchCall } from "../diagnostics/catalog/reference-codes.js";
+import { evaluateReference } from "../torch/evaluate-torch.js";
+import type { TorchArray } from "../torch/array.js";
+import { isCallNode, reachableNodes, type TorchNode } from "../torch/node.js";
+import { isFp8 } from "../types/dtype.js";
 
 /** Options of a test case. `lowered` is the lowered kernel, if it is evaluated too. */
 export interface CaseOptions extends Omit<EvaluateOptions, "lowered"> {
@@ -153,3 +161,55 @@ function describeAnswers(ir: KernelIR, { gpu }: Bindings): readonly string[] {
 function formatOp({ op, location }: OpStatement): string {
   return `tl.${op.name}${location ? ` at ${formatLocation(location)}` : ""}`;
 }
+
+// Queries of the reference in a test case. PyTorch refuses some calls at some sizes, such as a `narrow` beyond an axis.
+
+/** Asks the recorded reference of a kernel or an operator. */
+export function referenceQueries(
+  ir: KernelIR,
+  signature: Signature,
+): Pick<CompiledKernel, "referenceRefusal" | "isSpecialDefined"> {
+  const { reference } = ir;
+  if (reference?.kind !== "recorded") return {};
+  const outputs = (testCase: TestCase): readonly TorchArray[] => {
+    // The config of an operator is not one of its interface.
+    const first = { ...testCase, config: 0 };
+    const missing = Object.fromEntries((testCase.absent ?? []).map((name) => [name, null]));
+    const numbers = numbersOf(ir, launchOf(ir, first));
+    return evaluateReference(reference.outputs, {
+      ...numbers,
+      ...inputsOf(ir, signature, first, first.special),
+      ...missing,
+    });
+  };
+  return {
+    referenceRefusal(testCase) {
+      try {
+        outputs(testCase);
+      } catch (error) {
+        const [diagnostic] = error instanceof TileScriptError ? error.diagnostics : [];
+        return diagnostic?.code === torchCall.code ? diagnostic : undefined;
+      }
+      return undefined;
+    },
+    isSpecialDefined(testCase) {
+      // Ops of PyTorch and of GPUs differ beside NaN, unless they are about it.
+      if (testCase.special?.includes("nan") && !asksForNaN(reference.outputs)) return false;
+      // A GPU casts an infinity to the largest 8-bit float.
+      if (testCase.special?.includes("-infinity rows") && castsToFloat8(reference.outputs)) return false;
+      try {
+        return outputs(testCase).every(({ data }) => !data.some(Number.isNaN));
+      } catch {
+        return false;
+      }
+    },
+  };
+}
+
+const castsToFloat8 = (outputs: readonly TorchNode[]): boolean =>
+  [...reachableNodes(outputs)].some((node) => node.kind === "dtype" && isFp8(node.name));
+
+const ABOUT_NAN: ReadonlySet<string | undefined> = new Set(["isnan", "isfinite", "nan_to_num"]);
+
+const asksForNaN = (outputs: readonly TorchNode[]): boolean =>
+  [...reachableNodes(outputs)].some((node) => isCallNode(node) && ABOUT_NAN.has(node.name.split(".").at(-1)));

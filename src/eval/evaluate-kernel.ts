@@ -1,10 +1,10 @@
 /** Evaluates every program of a kernel's grid in-process and checks every access. */
 import { cacheKey } from "../compiled/canonical-json.js";
 import type { Finding, Layout, ProgramOrder, TensorData } from "../compiled/compiled-kernel.js";
-import { checkHostValues } from "./host-values.js";
+import { checkHostValues } from "./refusal.js";
 import { EvaluationTimeout } from "../compiled/timeout.js";
 import { formatLocation, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
-import { neverWritten } from "../diagnostics/catalog/finding-codes.js";
+import { neverWritten, lowering } from "../diagnostics/catalog/finding-codes.js";
 import { full, sizeOf } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { unroundedDType } from "../numerics/numeric.js";
@@ -23,14 +23,12 @@ import {
 import type { Addresses, DescriptorRuntime, Runtime } from "../values/runtime-values.js";
 import type { AccessRecord } from "./access-record.js";
 import { Bindings, type Launch } from "./bindings.js";
-import { checkMemoryLimit } from "./memory-limit.js";
 import { Program } from "./program.js";
-import type { Prints } from "./prints.js";
+import { type Prints, attributeToLoads, coordinates, partsOf } from "./findings.js";
 import { Sanitizer } from "./sanitizer.js";
 import { ALLOCATION_GAP, Tensor, UnknownAddress } from "./tensor.js";
-import { RunLimit } from "./run-limit.js";
-import { attributeToLoads } from "./poison-sources.js";
-import { seedOf, shuffled, uniform } from "../numerics/seeded-random.js";
+import { RunLimit, checkMemoryLimit } from "./limits.js";
+import { seedOf, shuffled, uniform } from "../numerics/random.js";
 
 /**
  * The programs in execution order. They are numbered from 0 with the grid's first axis fastest.
@@ -276,4 +274,40 @@ function unwrittenLocation(
   if (empty) return isValue(empty) ? empty.location : at;
   const [location, ...others] = writtenAt;
   return others.length === 0 ? location : undefined;
+}
+
+// Compares the lowered kernel, which is emitted, with the author's kernel on the same inputs. A difference means that
+// lowering is incorrect, or that an address computed only by the emitted code overflows.
+
+/**
+ * Evaluates the author's kernel. If there are no findings, also evaluates the lowered kernel, if given; findings then
+ * describe their differences.
+ */
+export function evaluateForms(ir: KernelIR, lowered: KernelIR | undefined, run: Run): RunResult {
+  const authored = evaluateKernel(ir, run);
+  if (!lowered || authored.findings.length > 0) return authored;
+  const emitted = evaluateKernel(lowered, { ...run, record: undefined, prints: undefined });
+  const findings = [...emitted.findings.map(toEmittedFinding), ...differences(authored, emitted)];
+  return { ...authored, findings, unlistedFindings: emitted.unlistedFindings };
+}
+
+function toEmittedFinding(finding: Finding): Finding {
+  return { ...finding, message: `as it is emitted, ${finding.message}` };
+}
+
+/** The first element that differs in each output. All NaNs are equal. */
+function differences({ outputs }: RunResult, emitted: RunResult): readonly Finding[] {
+  return Object.entries(outputs).flatMap(([name, { data, shape }]): readonly Finding[] => {
+    const emittedData = emitted.outputs[name]!.data;
+    const index = firstDifference(data, emittedData);
+    if (index < 0) return [];
+    const element = `${name}[${coordinates(shape, index).join(", ")}]`;
+    const message = lowering(element, String(data[index]), String(emittedData[index]));
+    return [{ ...partsOf(message), program: [], lane: [] }];
+  });
+}
+
+function firstDifference(data: TensorData["data"], emittedData: TensorData["data"]): number {
+  for (let i = 0; i < data.length; i++) if (!Object.is(data[i], emittedData[i])) return i;
+  return -1;
 }

@@ -3,12 +3,11 @@ import type { Location } from "../diagnostics/diagnostic.js";
 import type { OpStatement } from "../ir/nodes.js";
 import type { DTypeName } from "../types/dtype.js";
 import type { Context, ResultType } from "../values/runtime-values.js";
-import { atomic, poll } from "./atomics.js";
-import type { Prints } from "./prints.js";
-import { load, store } from "./memory-access.js";
+import type { Prints } from "./findings.js";
+import { load, store, atomic, poll } from "./memory-access.js";
 import { Sanitizer } from "./sanitizer.js";
 import { type Tensor, tensorAt } from "./tensor.js";
-import { RunLimit } from "./run-limit.js";
+import { RunLimit } from "./limits.js";
 
 type Triple = readonly [number, number, number];
 

@@ -17,7 +17,7 @@ import { allocate } from "../numerics/buffer-pool.js";
 import { isBig, isFloat, type BigData, type FloatDType, type NumberData } from "../numerics/numeric.js";
 import { floatFormats, round } from "../numerics/numeric-float.js";
 import type { KernelIR } from "../ir/nodes.js";
-import { normal, seedOf, uniform } from "../numerics/seeded-random.js";
+import { normal, seedOf, uniform } from "../numerics/random.js";
 import { TorchEvaluation } from "../torch/evaluate-torch.js";
 import type { ReferenceInputs, TorchNode } from "../torch/node.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";

@@ -1,21 +1,115 @@
 /**
- * Evaluates loads and stores. An invalid lane is reported and not performed. A loaded lane is poison if an explicit
- * mask turned it off without `other`, or if its element is uninitialized.
+ * Evaluates loads, stores and atomics. An invalid lane is reported and not performed. A loaded lane is poison if an
+ * explicit mask turned it off without `other`, or if its element is uninitialized.
  */
 import type { Location } from "../diagnostics/diagnostic.js";
-import { laneConflict, uninitialized, writeToInput } from "../diagnostics/catalog/finding-codes.js";
-import { broadcastTo, either, full, type TileArray, tileArray } from "../numerics/array.js";
+import {
+  laneConflict,
+  uninitialized,
+  writeToInput,
+  falseInBounds,
+  outOfBounds,
+  waitsForever,
+} from "../diagnostics/catalog/finding-codes.js";
+import { broadcastTo, either, full, type TileArray, tileArray, sizeOf } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
 import { kindOf, loopsOf, copyView } from "../numerics/lane-loops.js";
 import { isBig, type NumberData, type TileData } from "../numerics/numeric.js";
-import { allocateUninitialized, allocate } from "../numerics/buffer-pool.js";
-import type { Addresses, Constant } from "../values/runtime-values.js";
-import { recordRead, recordWrite } from "./shadow-memory.js";
+import { allocateUninitialized, allocate, ones, zeros } from "../numerics/buffer-pool.js";
+import type { Addresses, Constant, AtomicAccess } from "../values/runtime-values.js";
+import { recordRead, recordWrite, recordAtomic } from "./shadow-memory.js";
 import { coordinates } from "./findings.js";
-import { intersect, lanesOf, type Mask } from "./lanes.js";
-import type { Sanitizer } from "./sanitizer.js";
+import type { Sanitizer, Describe } from "./sanitizer.js";
 import { Tensor } from "./tensor.js";
+import type { AccessKind } from "../compiled/access.js";
+import type { Message } from "../diagnostics/message.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
+import type { AccessLanes } from "./access-record.js";
+
+// Evaluates atomics lane by lane, in program order.
+
+type Elements = { [index: number]: number | bigint };
+
+export function atomic(
+  address: Addresses,
+  mask: Mask,
+  { operands, change, reads, order }: AtomicAccess,
+  sanitizer: Sanitizer,
+  location: OptionalLocation,
+): TileArray {
+  const tensor = tensorOf(address);
+  const { shape, offsets } = address;
+  const { performed } = lanesOf(tensor, address, mask, change ? "atomic" : "poll", sanitizer, location);
+  const old = allocate(tensor.dtype, performed.length);
+  const unperformed = performed.includes(0) ? performed.map((on) => 1 - on) : undefined;
+  if (change && tensor.role === "in") {
+    sanitizer.reportLanes(writeToInput.code, performed, shape, location, () => writeToInput.atomic(tensor.name));
+    return tileArray(tensor.dtype, shape, old, new Uint8Array(performed.length).fill(1));
+  }
+  if (change && location) tensor.writtenAt.add(location);
+  const values = operands.map((operand) => spread(operand, tensor.dtype, shape));
+  for (const { poison } of values) {
+    const usedPoison = poison && intersect(poison, performed);
+    if (!usedPoison) continue;
+    sanitizer.reportLanes(uninitialized.code, usedPoison, shape, location, (lane) =>
+      uninitialized.atomic(tensor.formatLane(address, lane)),
+    );
+  }
+  const empty = recordAtomic(tensor, address, performed, { reads, writes: change !== undefined }, sanitizer, location);
+  synchronize(tensor, address, performed, order, sanitizer);
+  const memory = tensor.data as unknown as Elements;
+  const oldElements = old as unknown as Elements;
+  const [first, second] = values.map(({ data }) => data as unknown as Elements);
+  for (let i = 0; i < performed.length; i++) {
+    if (!performed[i]) continue;
+    const offset = offsets[i]!;
+    const element = memory[offset]!;
+    oldElements[i] = element;
+    if (change) memory[offset] = change(element, first?.[i] ?? 0, second?.[i] ?? 0);
+  }
+  return tileArray(tensor.dtype, shape, old, union([empty, unperformed]));
+}
+
+/** Compares memory with the expected value. Without a timeout, a mismatch means that the program would wait forever. */
+export function poll(
+  address: Addresses,
+  expected: TileArray | Constant,
+  { order, forever }: { readonly order: string; readonly forever: boolean },
+  sanitizer: Sanitizer,
+  location: OptionalLocation,
+): TileArray {
+  const tensor = tensorOf(address);
+  const { shape, offsets } = address;
+  const { performed } = lanesOf(tensor, address, undefined, "poll", sanitizer, location);
+  recordAtomic(tensor, address, performed, { reads: true, writes: false }, sanitizer, location);
+  synchronize(tensor, address, performed, order, sanitizer);
+  const memory = tensor.data as unknown as Elements;
+  const expectedElements = spread(expected, tensor.dtype, shape).data as unknown as Elements;
+  const matches = new Uint8Array(sizeOf(shape)).map((_, i) =>
+    performed[i] && memory[offsets[i]!] === expectedElements[i] ? 1 : 0,
+  );
+  const mismatches = matches.map((isMatch, i) => (performed[i] ? 1 - isMatch : 0));
+  if (forever)
+    sanitizer.reportLanes(waitsForever.code, mismatches, shape, location, (lane) =>
+      waitsForever(tensor.formatLane(address, lane), String(expectedElements[lane])),
+    );
+  return tileArray("int1", shape, matches);
+}
+
+/**
+ * Synchronizes programs through an atomic on one element, such as a counter or a lock. Tiles of atomics only
+ * accumulate, so they do not synchronize.
+ */
+function synchronize(
+  tensor: Tensor,
+  { offsets }: Addresses,
+  performed: Uint8Array,
+  order: string,
+  sanitizer: Sanitizer,
+): void {
+  if (performed.length === 1 && performed[0]) sanitizer.order.recordAtomic(`${tensor.name}@${offsets[0]}`, order);
+}
 
 type Value = TileArray | Constant;
 type OptionalLocation = Location | undefined;
@@ -114,13 +208,13 @@ const firstLostLane = loopsOf(
     },
 );
 
-export function tensorOf({ allocation }: Addresses): Tensor {
+function tensorOf({ allocation }: Addresses): Tensor {
   if (!(allocation instanceof Tensor)) throw new TypeError(`${allocation.name} has no memory here`);
   return allocation;
 }
 
 /** Broadcasts a value to a shape, in the tensor's dtype. */
-export function spread(value: Value, dtype: DTypeName, shape: readonly number[]): TileArray {
+function spread(value: Value, dtype: DTypeName, shape: readonly number[]): TileArray {
   if (typeof value === "object") return broadcastTo(cast(value, dtype), shape);
   return full(shape, isBig(dtype) ? BigInt(value) : Number(value), dtype);
 }
@@ -128,7 +222,7 @@ export function spread(value: Value, dtype: DTypeName, shape: readonly number[])
 const inMaskedLanes = (poison: Uint8Array, performed: Uint8Array): Uint8Array =>
   poison.map((flag, i) => (performed[i] ? 0 : flag));
 
-export function union(masks: readonly (Uint8Array | undefined)[]): Uint8Array | undefined {
+function union(masks: readonly (Uint8Array | undefined)[]): Uint8Array | undefined {
   const all = masks.reduce(either, undefined);
   return all?.includes(1) ? all : undefined;
 }
@@ -148,3 +242,114 @@ const scatter = loopsOf(
       for (let i = 0; i < performed.length; i++) if (performed[i]) to[offsets[i]!] = from[i]!;
     },
 );
+
+// Determines the performed lanes of an access: active lanes with a valid address.
+
+type Mask = TileArray | boolean | undefined;
+
+function lanesOf(
+  tensor: Tensor,
+  address: Addresses,
+  mask: Mask,
+  kind: AccessKind,
+  sanitizer: Sanitizer,
+  location: Location | undefined,
+): AccessLanes {
+  const lanes = resolveLanes(tensor, address, mask, accessVerbs[kind], sanitizer, location);
+  sanitizer.recordAccess(kind, address, lanes, location);
+  return lanes;
+}
+
+const accessVerbs: Readonly<Record<AccessKind, "read" | "written">> = {
+  load: "read",
+  store: "written",
+  atomic: "written",
+  poll: "read",
+};
+
+function resolveLanes(
+  tensor: Tensor,
+  address: Addresses,
+  mask: Mask,
+  verb: "read" | "written",
+  sanitizer: Sanitizer,
+  location: Location | undefined,
+): AccessLanes {
+  const { shape, inBounds, broken, poison, offsets } = address;
+  const size = sizeOf(shape);
+  if (inBounds && mask === undefined && !broken && !poison) return { performed: inBounds };
+  const performed = ones(size);
+  if (inBounds) performed.set(inBounds);
+  let rejected: Uint8Array | undefined;
+  const reject = (code: FindingCode, invalid: Uint8Array, describe: Describe): void => {
+    const rejectedLanes = intersect(invalid, performed);
+    if (!rejectedLanes) return;
+    sanitizer.reportLanes(code, rejectedLanes, shape, location, describe);
+    rejected = either(rejected, rejectedLanes);
+    turnOff(performed, rejectedLanes, 1);
+  };
+
+  const bits = mask === undefined ? undefined : maskLanes(mask, shape);
+  if (bits?.poison) {
+    reject(uninitialized.code, bits.poison, () => uninitialized.mask(tensor.name, verb));
+  }
+  const maskedLanes = bits && turnOff(performed, bits.on, 0);
+  if (poison) {
+    reject(uninitialized.code, poison, () => uninitialized.address(tensor.name, verb));
+  }
+  if (broken) reject(falseInBounds.code, broken, (lane) => falseClaim(tensor, address, lane));
+  if (!inBounds) {
+    const outOfBoundsLanes = lanesOutOfBounds(tensor, offsets, performed);
+    if (outOfBoundsLanes)
+      reject(outOfBounds.code, outOfBoundsLanes, (lane) => outOfBoundsMessage(tensor, offsets[lane]!, verb));
+  }
+  return { performed, maskedLanes, rejected };
+}
+
+/** The performed lanes whose address is not that of an element. */
+function lanesOutOfBounds(tensor: Tensor, offsets: Float64Array, performed: Uint8Array): Uint8Array | undefined {
+  let flags: Uint8Array | undefined;
+  for (let i = 0; i < performed.length; i++)
+    if (performed[i] && !tensor.hasElement(offsets[i]!)) (flags ??= new Uint8Array(offsets.length))[i] = 1;
+  return flags;
+}
+
+function maskLanes(
+  mask: TileArray | boolean,
+  shape: readonly number[],
+): { on: Uint8Array; poison?: Uint8Array | undefined } {
+  if (typeof mask === "boolean") return { on: mask ? ones(sizeOf(shape)) : zeros(Uint8Array, sizeOf(shape)) };
+  const { data, poison } = broadcastTo(mask, shape);
+  return { on: data as Uint8Array, poison };
+}
+
+/** Turns off the lanes with this flag. Returns those that were active. */
+function turnOff(performed: Uint8Array, flags: Uint8Array, flag: 0 | 1): Uint8Array | undefined {
+  let disabled: Uint8Array | undefined;
+  for (let i = 0; i < performed.length; i++) {
+    if (flags[i] !== flag || !performed[i]) continue;
+    (disabled ??= zeros(Uint8Array, performed.length))[i] = 1;
+    performed[i] = 0;
+  }
+  return disabled;
+}
+
+/** The lanes set in both masks. Undefined if there are none. */
+function intersect(a: Uint8Array, b: Uint8Array): Uint8Array | undefined {
+  let intersection: Uint8Array | undefined;
+  for (let i = 0; i < a.length; i++) if (a[i] && b[i]) (intersection ??= zeros(Uint8Array, a.length))[i] = 1;
+  return intersection;
+}
+
+function falseClaim(tensor: Tensor, { claims }: Addresses, lane: number): Message<FindingCode> {
+  const axis = claims?.axis[lane] ?? 0;
+  return falseInBounds(tensor.name, axis, claims?.index[lane], tensor.shape[axis]);
+}
+
+function outOfBoundsMessage(
+  { name, shape, strides }: Tensor,
+  offset: number,
+  verb: "read" | "written",
+): Message<FindingCode> {
+  return outOfBounds(name, offset, verb, [`[${shape.join(", ")}]`, `[${strides.join(", ")}]`]);
+}

@@ -16,8 +16,7 @@ import { bitsOf, isFloat } from "../numerics/numeric.js";
 import { isExactlyRepresentable } from "../numerics/numeric-float.js";
 import type { DTypeName, Elem } from "../types/dtype.js";
 import type { RoundingSite } from "../analysis/rounding-sites.js";
-import { Bindings } from "./bindings.js";
-import { launchOf } from "./case-launch.js";
+import { Bindings, launchOf } from "./bindings.js";
 import { constantsAt } from "./refusal.js";
 import { reachedStatements } from "../analysis/compiled-ops.js";
 

@@ -2,7 +2,7 @@
  * Checks the results of ops: index arithmetic that differs from Python's, and optionally ops that create NaN or
  * infinity.
  */
-import { sizeOf, type TileArray } from "../numerics/array.js";
+import { sizeOf, type TileArray, broadcastTo, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { division, negativeDivision, nonFinite, overflow } from "../diagnostics/catalog/finding-codes.js";
 import { type IntName, isSigned } from "../types/dtype.js";
@@ -16,7 +16,19 @@ import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { indexValues } from "../analysis/index-values.js";
 import type { ExecutionState } from "./execution-state.js";
-import { lanesOf } from "./operand-lanes.js";
+import { divide } from "../numerics/numeric-int.js";
+
+// The elements of an operand, relative to the lanes of a result.
+
+type Lanes = (lane: number) => number | bigint;
+
+/** An operand lane by lane, broadcast to a shape. */
+function lanesOf(operand: Runtime | undefined, shape: readonly number[]): Lanes {
+  if (!isTile(operand)) return () => operand as number;
+  const { data } = operand.data.length === 1 ? operand : broadcastTo(operand, shape);
+  const step = data.length === 1 ? 0 : 1;
+  return (lane) => data[lane * step]!;
+}
 
 type Args = Readonly<Record<string, Runtime>>;
 export type OpCheck = (args: Args, result: Runtime) => void;
@@ -239,4 +251,30 @@ function operandsOf(
 function describeNonFinite(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   return value > 0 ? "an infinity" : "a negative infinity";
+}
+
+// Int32 of fewer than 32 bits. Its values are those of 32 bits that are sign-extended, so each result of an op drops its
+// high bits: sums, products and shifts are then those of the narrow type.
+
+type Results = Runtime | readonly Runtime[];
+
+/** Narrows the results of an op. */
+export function narrowing({ facts }: Op, { int32Bits }: Limits): (args: Args, results: Results) => Results {
+  if (int32Bits === 32) return (_, results) => results;
+  const unused = 32 - int32Bits;
+  const wrap = (value: number): number => (value << unused) >> unused;
+  const narrow = (args: Args, value: Runtime): Runtime => {
+    if (!isTile(value) || value.dtype !== "int32") return value;
+    if (facts.integer !== "blocks") return withElements(value, (i) => wrap((value.data as NumberData)[i]!));
+    // The sum in `(x + y - 1) // y` wraps as well.
+    const [x, y] = [args["x"], args["y"]].map((operand) => lanesOf(operand, value.shape)) as [Lanes, Lanes];
+    return withElements(value, (i) => wrap(divide(wrap(Number(x(i)) + Number(y(i)) - 1), Number(y(i)))));
+  };
+  return (args, results) =>
+    Array.isArray(results) ? results.map((each: Runtime) => narrow(args, each)) : narrow(args, results as Runtime);
+}
+
+function withElements(value: TileArray, elementAt: (index: number) => number): TileArray {
+  const data = Int32Array.from(value.data as NumberData, (_, i) => elementAt(i));
+  return tileArray(value.dtype, value.shape, data, value.poison);
 }

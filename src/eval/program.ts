@@ -39,11 +39,9 @@ import {
 } from "../values/runtime-values.js";
 import { type Type } from "../types/types.js";
 import { assignedIn } from "../ir/walk.js";
-import { narrowing } from "./narrow-int32.js";
-import { OverflowChecker } from "./overflow-checks.js";
+import { OverflowChecker, narrowing } from "./overflow-checks.js";
 import type { Bindings } from "./bindings.js";
-import { UniformValues } from "./uniform-values.js";
-import { evaluateInDeclaredDTypes, isDTypeSensitive } from "./dtype-sensitive-ops.js";
+import { UniformValues, evaluateInDeclaredDTypes, isDTypeSensitive } from "./uniform-values.js";
 import { type LaunchState, ExecutionState } from "./execution-state.js";
 
 type Step = () => void;

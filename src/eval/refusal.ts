@@ -1,9 +1,9 @@
 /** Checks before a launch that a kernel's preconditions are satisfied for the sizes of a test case. */
-import { formatMessage } from "../diagnostics/message.js";
+import { formatMessage, Message } from "../diagnostics/message.js";
 import { belowMinimumDim, type Limits } from "../types/limits.js";
 import type { TestCase, Layout } from "../compiled/compiled-kernel.js";
 import { areContiguous, sizeOf } from "../numerics/array.js";
-import { isFloat } from "../numerics/numeric.js";
+import { isFloat, bitsOf } from "../numerics/numeric.js";
 import { isExactlyRepresentable, round } from "../numerics/numeric-float.js";
 import { compiledOps, type Constants, constantsOf, reachedStatements } from "../analysis/compiled-ops.js";
 import {
@@ -13,7 +13,7 @@ import {
   preconditions,
   extentOf,
 } from "../analysis/preconditions.js";
-import { type DTypeName, dtypeTable, type Elem } from "../types/dtype.js";
+import { type DTypeName, dtypeTable, type Elem, isInt, isSigned } from "../types/dtype.js";
 import {
   type Argument,
   isLiteral,
@@ -23,19 +23,22 @@ import {
   type Statement,
   type TensorParam,
   type Value,
+  isDType,
+  isList,
+  type HostBlock,
+  type OpStatement,
 } from "../ir/nodes.js";
-import { argumentsOf, definitions, resultsOf } from "../ir/walk.js";
+import { argumentsOf, definitions, resultsOf, hostBlocksOf } from "../ir/walk.js";
 import { isUnrolled } from "../types/shape.js";
-import { typedArguments } from "../ir/typed.js";
-import type { Type } from "../types/types.js";
+import { typedArguments, typeOfArgument } from "../ir/typed.js";
+import { type Type, type ConstexprType, literalValue } from "../types/types.js";
 import type { Constant } from "../values/runtime-values.js";
-import { Bindings } from "./bindings.js";
-import { launchOf } from "./case-launch.js";
-import { divisionByZero, dependsOnDivisionByZero } from "./host-values.js";
-import { constantOutOfRange } from "./constant-range.js";
+import { Bindings, launchOf } from "./bindings.js";
 import { layoutStrides } from "./tensor.js";
 import { atAxis } from "../types/axis.js";
 import { isPower } from "../types/dims.js";
+import { hostValue } from "../diagnostics/catalog/host-codes.js";
+import { fail } from "../diagnostics/diagnostic.js";
 
 /** The reason why the lowered kernel cannot be launched. Undefined if it can. */
 export function refusal(ir: KernelIR, testCase: TestCase): string | undefined {
@@ -330,4 +333,116 @@ function minimumDimViolation(launch: LaunchCase): string | undefined {
     }
   }
   return undefined;
+}
+
+// Detects constexpr integers outside the range of the dtype that they are combined with. Triton knows their values at
+// compile time; the build does not.
+
+/** The type rule's message for an out-of-range constant, which Triton would reject, such as 300 with a tile of int8. */
+function constantOutOfRange(ir: KernelIR, bindings: Bindings, constant: Constants): string | undefined {
+  for (const statement of compiledOps(ir, constant)) {
+    const args = argumentsOf(statement);
+    const types = args.map(typeOfArgument);
+    const openTypes = types.filter(isOpen);
+    // A value that depends on the index of an unrolled loop is known only in its body.
+    if (openTypes.length === 0 || types.some(isUnrolledIndexType)) continue;
+    const numbers = openTypes.map(({ text }) => bindings.dim(text));
+    const elems = args.flatMap(elemsOf).map((elem) => bindings.dtype(elem));
+    if (elems.every((dtype) => numbers.every((value) => isRepresentable(dtype, value)))) continue;
+    const result = statement.op.infer(typedArguments(statement, bindingSubstitution(bindings)));
+    if (result instanceof Message) return result.text;
+  }
+  return undefined;
+}
+
+const isOpen = (type: Type): type is ConstexprType =>
+  type.kind === "constexpr" && type.of === "int" && literalValue(type) === undefined;
+
+const isUnrolledIndexType = (type: Type): boolean =>
+  type.kind === "constexpr" ? isUnrolled(type.text) : "shape" in type && type.shape.some(isUnrolled);
+
+/** Element types of a tile or of memory, and a dtype argument itself. */
+function elemsOf(argument: Argument): readonly Elem[] {
+  if (isList(argument)) return argument.flatMap(elemsOf);
+  if (isDType(argument)) return [argument.dtype];
+  const type = typeOfArgument(argument);
+  if (type.kind === "tile") return [type.dtype];
+  return "to" in type ? [type.to] : [];
+}
+
+function isRepresentable(dtype: DTypeName, value: number): boolean {
+  if (!isInt(dtype)) return true;
+  const limit = 2 ** (bitsOf(dtype) - (isSigned(dtype) ? 1 : 0));
+  return value < limit && value >= (isSigned(dtype) ? -limit : 0);
+}
+
+function bindingSubstitution(bindings: Bindings): Parameters<typeof typedArguments>[1] {
+  const elem = (unbound: Elem): Elem => bindings.dtype(unbound);
+  const bindShape = (type: Type): Type =>
+    "shape" in type ? { ...type, shape: type.shape.map((dim) => bindings.dim(dim)) } : type;
+  const bindElement = (type: Type): Type => ("to" in type ? { ...type, to: elem(type.to) } : type);
+  const type = (unbound: Type): Type => {
+    if (isOpen(unbound)) return { ...unbound, text: String(bindings.dim(unbound.text)) };
+    return bindShape(unbound.kind === "tile" ? { ...unbound, dtype: elem(unbound.dtype) } : bindElement(unbound));
+  };
+  return { type, elem };
+}
+
+// Host expressions that fail in a test case, where Python raises an error: division by zero, and negative sizes.
+
+/**
+ * Checks the values that the launch computes.
+ *
+ * @throws TileScriptError at the author's line.
+ */
+export function checkHostValues(ir: KernelIR, bindings: Bindings): void {
+  const division = divisionByZero(ir, bindings);
+  if (division)
+    fail(hostValue.zeroDivision(ir.name, valuesOf(ir, bindings)), division.statement.location ?? division.block.at);
+  for (const param of ir.params)
+    if (param.kind === "size" && param.derived) {
+      const size = Number(bindings.constant(param.value));
+      if (size < 0) fail(hostValue.negative(param.name, size, valuesOf(ir, bindings)), param.derived.at);
+    }
+}
+
+function divisionByZero(
+  ir: KernelIR,
+  bindings: Bindings,
+): { readonly statement: OpStatement; readonly block: HostBlock } | undefined {
+  for (const block of hostBlocksOf(ir)) {
+    bindings.host(block);
+    for (const statement of block.block.statements)
+      if (statement.kind === "op" && becomesInfinite(statement, bindings)) return { statement, block };
+  }
+  return undefined;
+}
+
+/** True if a value of a host block depends on a division by zero. */
+function dependsOnDivisionByZero(value: Argument, block: HostBlock, bindings: Bindings): boolean {
+  if (!isValue(value)) return false;
+  const definition = block.block.statements.find((statement) => resultsOf(statement).includes(value));
+  // The caller may pass an infinite scalar.
+  if (isInfinite(value, bindings) && (definition || !((value.parameter ?? "") in bindings.scalars))) return true;
+  return (
+    definition !== undefined &&
+    argumentsOf(definition).some((operand) => dependsOnDivisionByZero(operand, block, bindings))
+  );
+}
+
+/** True if finite operands have an infinite result. */
+const becomesInfinite = ({ operands, results }: OpStatement, bindings: Bindings): boolean =>
+  isInfinite(results[0], bindings) && !operands.some((operand) => isInfinite(operand, bindings));
+
+function isInfinite(value: Argument | undefined, bindings: Bindings): boolean {
+  return isValue(value) && isInfiniteNumber(bindings.constant(value));
+}
+
+const isInfiniteNumber = (value: unknown): boolean => typeof value === "number" && !Number.isFinite(value);
+
+/** `N=100, BLOCK=64`, without values that cannot be computed. */
+function valuesOf({ params }: KernelIR, { sizes, scalars, constexprs }: Bindings): string {
+  const values = { ...sizes, ...scalars, ...constexprs };
+  const isKnown = (name: string): boolean => name in values && (name in scalars || !isInfiniteNumber(values[name]));
+  return params.flatMap(({ name }) => (isKnown(name) ? [`${name}=${String(values[name])}`] : [])).join(", ");
 }

@@ -6,7 +6,7 @@ import type { AccessKind } from "../compiled/access.js";
 import type { Addresses } from "../values/runtime-values.js";
 import type { AccessRecord, AccessLanes } from "./access-record.js";
 import { coordinates, Findings } from "./findings.js";
-import { Order } from "./happens-before.js";
+import { Order } from "./last-accesses.js";
 
 export type Describe = (lane: number) => Message<FindingCode>;
 

@@ -1,7 +1,7 @@
 /** Arrays on the host: arguments and results of kernels that run from TypeScript. */
 import { fail } from "../diagnostics/diagnostic.js";
 import { hostArray } from "../diagnostics/catalog/call-codes.js";
-import { normal, uniform } from "../numerics/seeded-random.js";
+import { normal, uniform } from "../numerics/random.js";
 import { areContiguous, sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, type DTypeName, dtypes, isDType } from "../types/dtype.js";

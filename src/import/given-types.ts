@@ -2,7 +2,7 @@
 import { dtypeTable, type DTypeName } from "../types/dtype.js";
 import type { LaunchArgument, LaunchSignature, GlobalBinding } from "./tree.js";
 import { isOfObjects } from "./author-name.js";
-import { suggestName } from "../diagnostics/did-you-mean.js";
+import { suggestName } from "../diagnostics/message.js";
 import { dtypeName, isDTypeName, SHORT_DTYPE_NAMES } from "./value.js";
 
 /** The name of a dtype in Triton's signatures: `fp16` for `float16`, `i32` for `int32`. */

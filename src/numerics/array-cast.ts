@@ -11,8 +11,7 @@ import {
   type NumberData,
   type NumericDType,
 } from "./numeric.js";
-import { fromBytes, toBytes } from "./numeric-bits.js";
-import { bigToFloat, convert, floatToBig } from "./numeric-convert.js";
+import { fromBytes, toBytes, bigToFloat, convert, floatToBig } from "./numeric-bits.js";
 import { floatFormats, round, roundAll, type RoundOptions } from "./numeric-float.js";
 import { wrap, wrapBig } from "./numeric-int.js";
 import { type IntName, isFp8, isSigned } from "../types/dtype.js";

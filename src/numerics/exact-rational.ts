@@ -1,6 +1,4 @@
-/** Exact numbers, and their rounding to a float dtype in any direction, so that each operation rounds once. */
-import { float64Bits } from "./float64-words.js";
-import { floatFormats } from "./numeric-float.js";
+import { floatFormats, float64Bits } from "./numeric-float.js";
 
 /** To nearest even, toward zero, down, up. */
 export type RoundingMode = "n" | "z" | "d" | "u";

@@ -1,9 +1,3 @@
-/**
- * The functions of libdevice. Floats are computed in float64, which the evaluator rounds once; integers and directed
- * rounding are exact. If an overload differs by operand letters (see `libdevice-table.ts`), it has a separate entry,
- * such as `clz l`.
- */
-import { i0, i1, j0, j1, jn, y0, y1, yn } from "./bessel.js";
 import {
   directed,
   exactOf,
@@ -15,13 +9,72 @@ import {
   type RoundingMode,
   type DirectedOp,
 } from "./exact-rational.js";
-import { float64Bits, fromFloat64Bits, fromWords, highWordOf, lowWordOf } from "./float64-words.js";
-import { lgamma, sinpi, tgamma } from "./gamma.js";
-import { flush, flush64, MIN_NORMAL } from "./libdevice-subnormals.js";
+import { float64Bits, fromFloat64Bits, fromWords, highWordOf, lowWordOf } from "./numeric-float.js";
 import { isBig } from "./numeric.js";
-import { fromBits, toBits } from "./numeric-bits.js";
-import { floatToBig, floatToInt } from "./numeric-convert.js";
-import { erf, erfc, erfcinv, erfcx, erfinv, normcdf, roundHalfEven } from "./special.js";
+import { fromBits, toBits, floatToBig, floatToInt } from "./numeric-bits.js";
+import {
+  erf,
+  erfc,
+  erfcinv,
+  erfcx,
+  erfinv,
+  normcdf,
+  roundHalfEven,
+  lgamma,
+  sinpi,
+  tgamma,
+  i0,
+  i1,
+  j0,
+  j1,
+  jn,
+  y0,
+  y1,
+  yn,
+} from "./special.js";
+
+/**
+ * Handling of subnormal float32s in libdevice functions. Triton compiles libdevice to flush them, but only intrinsics
+ * do. Plain products and comparisons see subnormals, so functions differ. The lists below were measured on an H200.
+ */
+
+type Flush = (x: number) => number;
+
+/** The smallest normal float32. */
+const MIN_NORMAL = 2 ** -126;
+const flushBelow =
+  (limit: number): Flush =>
+  (x) => {
+    if (Math.abs(x) >= limit || Number.isNaN(x)) return x;
+    return x < 0 || Object.is(x, -0) ? -0 : 0;
+  };
+/** Replaces a subnormal float32 with the zero of its sign. */
+const flush = flushBelow(MIN_NORMAL);
+/** {@link flush} for float64. */
+const flush64 = flushBelow(2 ** -1022);
+const identity: Flush = (x) => x;
+const replaceSubnormal =
+  (zero: Flush): Flush =>
+  (x) =>
+    x !== 0 && Math.abs(x) < MIN_NORMAL ? zero(x) : x;
+
+/** Functions whose subnormal operands are not flushed to a zero of the same sign, and their replacement. */
+const operandRules: readonly (readonly [names: string, Flush])[] = [
+  ["copysign erfinv ldexp log log10 log2 logb pow scalbn tgamma", identity],
+  ["expm1 log1p sinpi", replaceSubnormal(() => 0)],
+  // Negative operands are outside the domain.
+  ["normcdfinv y0 y1 yn", replaceSubnormal((x) => (x < 0 ? NaN : 0))],
+  ["cbrt rcbrt", replaceSubnormal(() => NaN)],
+];
+/** Functions whose results may be subnormal. */
+const subnormalResults = "copysign erfc erfinv j1 ldexp nextafter rhypot rnorm3d rnorm4d scalbn tgamma";
+const includesName = (names: string, name: string) => names.split(" ").includes(name);
+
+/** The treatment of a function's float32 operands and results. */
+export const subnormals = (name: string): { readonly operand: Flush; readonly result: Flush } => ({
+  operand: operandRules.find(([names]) => includesName(names, name))?.[1] ?? flush,
+  result: includesName(subnormalResults, name) ? identity : flush,
+});
 
 type Compute = (x: number, y: number, z: number, w: number) => number;
 type Lane = number | bigint;

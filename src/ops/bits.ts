@@ -14,8 +14,14 @@ import {
 import { shiftAmount } from "../diagnostics/catalog/finding-codes.js";
 import { callText } from "../types/constexpr-text.js";
 import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
-import { isShiftTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../numerics/numeric-int.js";
-import { pythonArithmetic } from "../numerics/python-arithmetic.js";
+import {
+  isShiftTooFar,
+  shiftLeft,
+  shiftLeftBig,
+  shiftRight,
+  shiftRightBig,
+  pythonArithmetic,
+} from "../numerics/numeric-int.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import { type ArithOut, inferBits, type WhyBits, whyLogic, type WhyLogic } from "../rules/arithmetic-rules.js";

@@ -1,4 +1,4 @@
-/** Casts. */
+/** Dtypes in ops: casts, `x.as(dtype)` and `T.is(dtype)`, and properties of dtype variables. */
 import { operandKind, dtypeUnsupported } from "../diagnostics/catalog/rule-codes.js";
 import {
   ANY_VALUE,
@@ -14,9 +14,22 @@ import {
 } from "../symbolic/number-class.js";
 import { asInteger, asTruth, type Term } from "../symbolic/term.js";
 import type { MinimumDim } from "../types/limits.js";
-import type { Typed } from "../types/types.js";
-import { type Dt, type DType, type DTypeName, type Elem, isInt, isSigned, members } from "../types/dtype.js";
-import { notADType } from "../types/dtype-text.js";
+import { type Typed, constexprType } from "../types/types.js";
+import {
+  type Dt,
+  type DType,
+  type DTypeName,
+  type Elem,
+  isInt,
+  isSigned,
+  members,
+  dtypeDisplayName,
+  onMembership,
+  onReflection,
+  reflect,
+  type Reflection,
+} from "../types/dtype.js";
+import { notADType, noDType } from "../types/dtype-text.js";
 import { bitsOf, isFloat } from "../numerics/numeric.js";
 import type { Rounding } from "../numerics/numeric-float.js";
 import { type Validate, whyChoice } from "../types/rule-error.js";
@@ -27,8 +40,12 @@ import { inferTo, type WhyTo } from "../rules/create-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp, type OpRecord } from "./define.js";
 import { castIn } from "../values/undefined-lanes.js";
-import type { TermContext, TypedArguments, RuntimeArguments } from "../ir/op.js";
+import type { TermContext, TypedArguments, RuntimeArguments, Spelling } from "../ir/op.js";
 import { Message } from "../diagnostics/message.js";
+import type { ConstBool, Constexpr } from "../types/constexpr.js";
+import { activeBuilder } from "../ir/builder.js";
+import { inferAs, type WhyAs } from "../rules/narrow-rules.js";
+import { hiddenCoercion } from "../diagnostics/catalog/source-codes.js";
 
 type ToOut<D, S> = D extends DType<any> ? Tile<D[Dt], AsShape<S>> : Tile<any, AsShape<S>>;
 
@@ -190,3 +207,78 @@ export const to = defineOp<Cast>()({
 
 /** `tl.cast(x, tl.float16)`, the same as `x.to(tl.float16)`. */
 export const cast = defineOp<Cast>()({ ...record, name: "cast", spelling: { form: "call", name: "tl.cast" } });
+
+// Narrowing of dtype variables in a branch: `x.as(dtype)` and `T.is(dtype)`.
+
+declare module "../types/tile.js" {
+  interface TileOps {
+    /** The same tile, in a branch in which the dtype variable is known: `x.as(tl.int8)` if `T.is(tl.int8)`. */
+    as<T extends TileLike, D extends DType<any>>(this: T, dtype: Validate<D, WhyAs<T, D>>): Tile<D[Dt], T[Sh]>;
+  }
+}
+
+/**
+ * Narrows the dtype variable of a tile to the dtype that a branch tests for: `tl.when(T.is(tl.int8), () => …
+ * x.as(tl.int8) …)`. To narrow it to several dtypes, write `x.as(T.only(tl.float16, tl.bfloat16))`. The build checks
+ * every dtype that reaches the call. `as` emits no Python.
+ */
+export const as = defineOp<
+  <X, D extends DType<any>>(x: X, dtype: Validate<D, WhyAs<X, D>>) => Tile<D[Dt], X extends TileLike ? X[Sh] : any>
+>()({
+  name: "as",
+  operands: { x: "value", dtype: "dtype" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "same" },
+  infer: ({ x, dtype }) => inferAs(x.type, dtype.dtype),
+  evaluate: ({ x }) => x,
+  facts: { lanewise: true, rounds: false, nonNegative: ([x]) => x === true, keepsClaims: true, isIdentity: true },
+});
+
+/** `T.is(tl.int8)`, decided at compile time: `x_ptr.dtype.element_ty == tl.int8`. */
+const is = defineOp<(dtype: DType<any>, member: DType<any>) => ConstBool<string>>()({
+  name: "is",
+  operands: { dtype: "dtype", other: "dtype" },
+  effect: "pure",
+  spelling: { form: "infix", operator: "==" },
+  infer: ({ dtype, other }) =>
+    dtype.dtype && other.dtype
+      ? constexprType("bool", `${dtypeDisplayName(dtype.dtype)}.is.${dtypeDisplayName(other.dtype)}`)
+      : noDType("is", "tl.int8"),
+  fold: (dtype, member) => (dtype as DTypeName) === (member as DTypeName),
+});
+
+onMembership((dtype, member) => (activeBuilder() ? is(dtype, member) : undefined));
+
+// Properties of a dtype variable whose members differ: `T.bits`, `T.isFloating` and so on, as constexprs.
+
+type Member = Omit<Extract<Spelling, { form: "reflect" }>, "form">;
+
+function reflectionOp<Result>(name: Reflection, member: Member) {
+  return defineOp<(dtype: DType<any>) => Result>()({
+    name,
+    operands: { dtype: "dtype" },
+    effect: "pure",
+    spelling: { form: "reflect", ...member },
+    infer: ({ dtype }) =>
+      dtype?.dtype
+        ? constexprType(name === "bits" ? "int" : "bool", `${dtypeDisplayName(dtype.dtype)}.${name}`)
+        : operandKind(`${name}: needs a dtype, such as tl.float32`),
+    fold: (dtype) => reflect(dtype as DTypeName, name),
+    facts: { nonNegative: () => true },
+  });
+}
+
+const reflectionOps = {
+  bits: reflectionOp<Constexpr<string>>("bits", { member: "primitive_bitwidth" }),
+  isFloating: reflectionOp<ConstBool<string>>("isFloating", { member: "is_floating", called: true }),
+  isInteger: reflectionOp<ConstBool<string>>("isInteger", { member: "is_int", called: true }),
+  // is_int_unsigned is false for floats, which count as signed.
+  isSigned: reflectionOp<ConstBool<string>>("isSigned", { member: "is_int_unsigned", called: true, negated: true }),
+};
+
+onReflection((dtype, property) => {
+  const builder = activeBuilder();
+  builder?.rejectComparison((how) => hiddenCoercion.reflection(how, `${dtype.name}.${property}`));
+  return builder ? reflectionOps[property](dtype) : undefined;
+});

@@ -4,7 +4,7 @@ import { helperArgument, helperCapture, helperFunction } from "../diagnostics/ca
 import { argumentList } from "../diagnostics/catalog/operand-codes.js";
 import { operandKind } from "../diagnostics/catalog/rule-codes.js";
 import { expandDims, type TileArray } from "../numerics/array.js";
-import { foldLanes, lastAlongAxis, mapLanes } from "../numerics/array-fold.js";
+import { foldLanes, lastAlongAxis, mapLanes } from "../numerics/array-reduce.js";
 import { builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
@@ -27,8 +27,7 @@ import { tileType, type Type, type Typed } from "../types/types.js";
 import { capturesOf } from "../ir/walk.js";
 import type { WhyTile } from "../rules/math-rules.js";
 import { defineOp, withRecord } from "./define.js";
-import { definitionOfHelper, effectOf } from "./fn.js";
-import { traceHelper } from "./helper.js";
+import { traceHelper, definitionOfHelper, effectOf } from "./helper.js";
 import { listOf, isTile } from "../values/operands.js";
 
 const tilesOf = ({ x }: { readonly x: Typed }): readonly Type[] => x.items?.map(({ type }) => type) ?? [x.type];

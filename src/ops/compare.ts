@@ -19,7 +19,7 @@ import {
   sum,
   type Term,
 } from "../symbolic/term.js";
-import { toExact, pythonBitwise } from "../numerics/python-arithmetic.js";
+import { toExact, pythonBitwise } from "../numerics/numeric-int.js";
 import type { Constant } from "../values/runtime-values.js";
 import { callText } from "../types/constexpr-text.js";
 import type { Validate } from "../types/rule-error.js";

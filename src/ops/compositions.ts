@@ -12,8 +12,7 @@ import { fail } from "../diagnostics/diagnostic.js";
 import { builder } from "../ir/builder.js";
 import type { Operands } from "../ir/op.js";
 import { checkedArguments, defineFunctionOp, type OpRecord } from "./define.js";
-import { appendCall, resultOf } from "./fn.js";
-import { actuals, traceHelper } from "./helper.js";
+import { actuals, traceHelper, appendCall, calledResult } from "./helper.js";
 import { Message } from "../diagnostics/message.js";
 
 /** The declaration of a derived op. Emission, evaluation and proofs follow from its parts. */
@@ -47,7 +46,7 @@ function derived<Signature>() {
         checkedArguments(recorder, op, args, location);
         const values = actuals(recorder, args, op.name, location);
         const { helper, body } = traceHelper(recorder, definition, args, location);
-        return resultOf(appendCall(recorder, helper, values, location), body.form);
+        return calledResult(appendCall(recorder, helper, values, location), body.form);
       };
     });
 }

@@ -14,8 +14,7 @@ import type { Effect, Op } from "../ir/op.js";
 import { none, type Type } from "../types/types.js";
 import { capturesOf } from "../ir/walk.js";
 import { defineOp, opOf, toArgument } from "./define.js";
-import { appendCall, resultOf } from "./fn.js";
-import { type HelperDefinition, traceHelper } from "./helper.js";
+import { type HelperDefinition, traceHelper, appendCall, calledResult } from "./helper.js";
 
 type AnyFunction = (...args: any[]) => unknown;
 
@@ -100,7 +99,7 @@ function callExtern(definition: HelperDefinition, args: readonly unknown[]): unk
   const { helper, body } = traceHelper(recorder, definition, args, location);
   const [captured] = capturesOf(helper);
   if (captured) fail(helperCapture.extern(opName, captured.parameter ?? "a value"), location);
-  return resultOf(appendCall(recorder, helper, values, location), body.form);
+  return calledResult(appendCall(recorder, helper, values, location), body.form);
 }
 
 function toExternArgument(recorder: Builder, value: unknown, opName: string, location: Location | undefined): Argument {

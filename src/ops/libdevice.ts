@@ -1,8 +1,7 @@
 /** The functions of libdevice, such as `libdevice.asin(x)`, generated from a table. */
 import { broadcastTo, sizeOf, type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
-import { libdeviceBitcasts, libdeviceOverload } from "../numerics/libdevice-functions.js";
-import { subnormals } from "../numerics/libdevice-subnormals.js";
+import { libdeviceBitcasts, libdeviceOverload, subnormals } from "../numerics/libdevice-functions.js";
 import { libdeviceTable, libdeviceTargets } from "../rules/libdevice-table.js";
 import { allocate } from "../numerics/buffer-pool.js";
 import { isBig } from "../numerics/numeric.js";

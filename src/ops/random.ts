@@ -2,7 +2,7 @@
 import { broadcastShapes, broadcastTo, fromNumbers, sizeOf, type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
-import { normals, philox32, philox64, uniform32, uniform64, type Words } from "../numerics/philox.js";
+import { normals, philox32, philox64, uniform32, uniform64, type Words } from "../numerics/random.js";
 import { allocateUninitialized } from "../numerics/buffer-pool.js";
 import type { Validate } from "../types/rule-error.js";
 import {

@@ -1,13 +1,12 @@
 /** Scans, sorts and histograms. */
 import type { Typed } from "../types/types.js";
-import { fromNumbers, type TileArray } from "../numerics/array.js";
+import { fromNumbers, type TileArray, broadcastTo, expandDims } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
-import { scan, scanBig } from "../numerics/array-reduce.js";
-import { bitonicMerge as mergeArray, sortLast, topLast } from "../numerics/array-sort.js";
-import { atAxis, checkedAxis, type WhyAxis } from "../types/axis.js";
+import { scan, scanBig, bitonicMerge as mergeArray, sortLast, topLast, reduce } from "../numerics/array-reduce.js";
+import { atAxis, checkedAxis, type WhyAxis, axisOf } from "../types/axis.js";
 import { sumElement } from "../types/casts.js";
 import type { WhyDim } from "../types/constexpr.js";
-import { members, sameElem } from "../types/dtype.js";
+import { members, sameElem, type DTypeName } from "../types/dtype.js";
 import {
   losesComparison,
   type NumberClasses,
@@ -15,6 +14,9 @@ import {
   multiplyClasses,
   addClasses,
   ZERO,
+  LOWEST,
+  NAN,
+  POSITIVE,
 } from "../symbolic/number-class.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
 import type { Validate } from "../types/rule-error.js";
@@ -22,12 +24,20 @@ import type { Context } from "../values/runtime-values.js";
 import { type HistogramOut, inferHistogram, type WhyHistogram, type WhyHistogramMask } from "../rules/create-rules.js";
 import { inferSort, inferTop, type TopOut, type WhySort, type WhySortDim, type WhyTop } from "../rules/order-rules.js";
 import { type Plain, whyCond } from "../rules/math-rules.js";
-import { axisNumber, inferScan, reduceRules, type SumOf, type WhySum } from "../rules/reduce-rules.js";
+import {
+  axisNumber,
+  inferScan,
+  reduceRules,
+  type SumOf,
+  type WhySum,
+  type WhyNormalize,
+} from "../rules/reduce-rules.js";
 import type { Sh, Tile, TileLike } from "../types/tile.js";
 import { castIn } from "../values/undefined-lanes.js";
 import { defineOp } from "./define.js";
 import { isTile, isFirstNonNegative } from "../values/operands.js";
 import type { OpFold, RuntimeArguments } from "../ir/op.js";
+import { map1, map2 } from "../numerics/array-map.js";
 
 type ScanOut<X, D> = X extends TileLike ? Tile<SumOf<X, D>, X[Sh]> : Tile<any, any>;
 type WhyScanAxis<Op extends string, X, Ax> = X extends TileLike ? WhyAxis<Op, X[Sh], Ax> : "";
@@ -246,3 +256,73 @@ function countBins(
   const counts = fromNumbers("int32", result.shape, bins);
   return isPoison ? { ...counts, poison: new Uint8Array(bins.length).fill(1) } : counts;
 }
+
+// `tl.softmax`.
+
+type WhySoftmaxAxis<X, Ax> = X extends TileLike ? WhyAxis<"softmax", X[Sh], Ax> : "";
+interface SoftmaxOptions {
+  /** Rounds the division correctly. */
+  ieeeRounding?: boolean;
+}
+
+declare module "../types/tile.js" {
+  interface TileOps {
+    /** `exp(x)` divided by its sum along an axis, by default the first: `tl.softmax(x, 0)`. */
+    softmax<T extends TileLike, const Ax = 0>(
+      this: Validate<T, WhyNormalize<"softmax", T>>,
+      dim?: Validate<Ax, WhySoftmaxAxis<T, Ax>>,
+      options?: SoftmaxOptions,
+    ): Plain<T>;
+  }
+}
+
+/**
+ * `exp(x)` divided by its sum along an axis, by default the first: `tl.softmax(x, 0)`. Any other axis needs Triton 3.9.
+ */
+export const softmax = defineOp<
+  <X, const Ax = 0>(
+    x: Validate<X, WhyNormalize<"softmax", X>>,
+    dim?: Validate<Ax, WhySoftmaxAxis<X, Ax>>,
+    options?: SoftmaxOptions,
+  ) => Plain<X>
+>()({
+  name: "softmax",
+  operands: { x: "tile", dim: "constant?" },
+  options: { ieeeRounding: "constant?" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.softmax" },
+  infer: ({ x, dim }) => inferScan(reduceRules.normalizing, "softmax", x.type, axisNumber(dim) ?? 0),
+  evaluate: ({ x, dim = 0 }) => {
+    const tile = x;
+    const dtype = tile.dtype as DTypeName;
+    const axis = checkedAxis(tile.shape.length, Number(dim));
+    const foldAndBroadcast = (fold: (a: number, b: number) => number, source: TileArray) =>
+      broadcastTo(expandDims(reduce(source, axis, fold), axis), tile.shape);
+    const shifted = map2(tile, foldAndBroadcast(Math.max, tile), dtype, (a, b) => a - b);
+    const powers = map1(shifted, dtype, Math.exp);
+    return map2(
+      powers,
+      foldAndBroadcast((a, b) => a + b, powers),
+      dtype,
+      (a, b) => a / b,
+    );
+  },
+  facts: { nonNegative: () => true },
+  proof: {
+    foldSemantics: {
+      form: "normalization",
+      combineClasses: (x) => {
+        if (x === LOWEST) return ZERO;
+        return x === NAN ? NAN : POSITIVE;
+      },
+    },
+    isNeutral: (classes) => classes === LOWEST,
+  },
+  needs: {
+    needsTriton39: ({ x, dim }) => {
+      const rank = x.type.kind === "tile" ? x.type.shape.length : 1;
+      return rank > 1 && axisOf(rank, Number(dim?.literal ?? 0)) !== 0;
+    },
+  },
+});

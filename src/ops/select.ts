@@ -1,9 +1,9 @@
-/** Elementwise selection: minimum, maximum, where. */
+/** `tl.where`, `tl.choose`, minimum and maximum. */
 import { losesComparison, maxClasses, NAN, minClasses } from "../symbolic/number-class.js";
 import { asInteger, asTruth, iteTerm, maxTerm, type Term } from "../symbolic/term.js";
 import { select } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
-import { toExact } from "../numerics/python-arithmetic.js";
+import { toExact } from "../numerics/numeric-int.js";
 import type { Validate, RuleError } from "../types/rule-error.js";
 import {
   inferPair,
@@ -20,9 +20,17 @@ import { type DTypeName, members, sameElem } from "../types/dtype.js";
 import { tileType, type Type } from "../types/types.js";
 import { defineOp } from "./define.js";
 import type { TileArray } from "../numerics/array.js";
-import type { Runtime } from "../values/runtime-values.js";
+import type { Runtime, Constant } from "../values/runtime-values.js";
 import { binary, promoteOperands, isTile, tileOf } from "../values/operands.js";
 import { Message } from "../diagnostics/message.js";
+import {
+  type Chosen,
+  type ConstBool,
+  inferChosen,
+  type TextOf,
+  type WhyChosen,
+  type WhyChosenToo,
+} from "../types/constexpr.js";
 
 type Pair<Name extends string, Python extends string> = <const X, const Y>(
   x: Validate<X, WhyPairFirst<Name, X>>,
@@ -157,4 +165,27 @@ export const where = defineOp<
     term: ({ condition, x, y }) => iteTerm(asTruth(condition), x, y),
     selectOperands: { condition: "condition", then: "x", otherwise: "y" },
   },
+});
+
+// `tl.choose`: a conditional expression over constexprs.
+
+/**
+ * Selects one of two constexprs or numbers at compile time: `64 if FLAG else 32`. The result may be a dimension of a
+ * tile. Also `FLAG.choose(64, 32)`.
+ */
+export const choose = defineOp<
+  <Name extends string, const X, const Y>(
+    condition: ConstBool<Name>,
+    x: Validate<X, WhyChosen<X>>,
+    y: Validate<Y, WhyChosenToo<X, Y>>,
+  ) => Chosen<`choose(${Name}, ${TextOf<X>}, ${TextOf<Y>})`, X, Y>
+>()({
+  name: "choose",
+  operands: { condition: "value", x: "value", y: "value" },
+  effect: "pure",
+  spelling: { form: "conditional", host: { form: "conditional" } },
+  infer: ({ condition, x, y }) => inferChosen(condition.type, x.type, y.type),
+  fold: (condition: Constant, x: Constant, y: Constant) => (condition ? x : y),
+  facts: { nonNegative: ([, x, y]) => x === true && y === true },
+  proof: { term: ({ condition, x, y }) => iteTerm(asTruth(condition), x, y) },
 });

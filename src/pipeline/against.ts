@@ -9,7 +9,7 @@ import type {
   TestCase,
 } from "../compiled/compiled-kernel.js";
 import { evaluateUnrounded, inputsOf } from "../eval/evaluate-case.js";
-import { rangesOf } from "../eval/case-launch.js";
+import { rangesOf } from "../eval/bindings.js";
 import { checkRanges } from "../eval/make-inputs.js";
 import { coordinates } from "../eval/findings.js";
 import type { KernelIR } from "../ir/nodes.js";

@@ -6,13 +6,12 @@ import { kernelArguments, shapesOf, signatureOf } from "../codegen/module/signat
 import type { CompiledKernel, Config, HelperSignature, Signature } from "../compiled/compiled-kernel.js";
 import { definitionOf } from "../dsl/definition.js";
 import { OperatorDefinition } from "../dsl/operator.js";
-import { constexprsOf, rangesOf, sizesOf } from "../eval/case-launch.js";
-import { assertCorrect } from "../eval/assert-correct.js";
-import { evaluateCase } from "../eval/evaluate-case.js";
+import { constexprsOf, rangesOf, sizesOf } from "../eval/bindings.js";
+import { assertCorrect } from "../eval/compare-reference.js";
+import { evaluateCase, referenceQueries } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
 import { estimateWork } from "../eval/cost-estimate.js";
 import { prefixDifference } from "../analysis/prefix-differences.js";
-import { referenceQueries } from "../eval/reference-queries.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source-index.js";

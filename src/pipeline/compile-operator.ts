@@ -14,10 +14,10 @@ import type {
 import type { Diagnostic } from "../diagnostics/diagnostic.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
-import { rangesOf, sizesOf } from "../eval/case-launch.js";
-import { assertCorrect } from "../eval/assert-correct.js";
+import { rangesOf, sizesOf } from "../eval/bindings.js";
+import { assertCorrect } from "../eval/compare-reference.js";
 import { prefixDifference } from "../analysis/prefix-differences.js";
-import { referenceQueries } from "../eval/reference-queries.js";
+import { referenceQueries } from "../eval/evaluate-case.js";
 import {
   evaluateOperator,
   evaluateOperatorUnrounded,

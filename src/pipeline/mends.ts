@@ -14,7 +14,7 @@ import {
 } from "../ir/nodes.js";
 import { walk } from "../ir/walk.js";
 import { opOf } from "../ops/define.js";
-import { cdiv } from "../ops/integer.js";
+import { cdiv } from "../ops/arithmetic.js";
 
 /** A changed kernel, and what was changed. */
 interface Change {

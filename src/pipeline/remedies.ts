@@ -20,10 +20,9 @@ import {
 import { KernelDefinition } from "../dsl/definition.js";
 import * as tl from "../dsl/tl.js";
 import { trace } from "../dsl/trace.js";
-import { Bindings } from "../eval/bindings.js";
-import { launchOf, rangesOf } from "../eval/case-launch.js";
+import { Bindings, launchOf, rangesOf } from "../eval/bindings.js";
 import { inputsOf } from "../eval/evaluate-case.js";
-import { checkHostValues } from "../eval/host-values.js";
+import { checkHostValues } from "../eval/refusal.js";
 import { checkRanges } from "../eval/make-inputs.js";
 import {
   type Argument,
@@ -36,7 +35,7 @@ import {
 } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source-index.js";
 import { argumentsOf, definitions, valuesIn, walk } from "../ir/walk.js";
-import { debugBarrier } from "../ops/debug.js";
+import { debugBarrier } from "../ops/effects.js";
 import { opOf } from "../ops/define.js";
 import { inferPreconditions } from "../prove/infer-preconditions.js";
 import { changeOps, viewsAt } from "./mends.js";

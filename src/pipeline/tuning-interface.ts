@@ -6,7 +6,7 @@ import type { TestCase, CompiledKernel, Config, FoundConfigs } from "../compiled
 import { fail } from "../diagnostics/diagnostic.js";
 import { configsInSource } from "../diagnostics/catalog/config-codes.js";
 import { specValue } from "../diagnostics/catalog/definition-codes.js";
-import { sizesOf } from "../eval/case-launch.js";
+import { sizesOf } from "../eval/bindings.js";
 import { estimateWork } from "../eval/cost-estimate.js";
 import type { KernelIR } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source-index.js";

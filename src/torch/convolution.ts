@@ -1,10 +1,8 @@
 /** Convolutions, pooling, and table lookups. */
 import { sizeOf } from "../numerics/array.js";
-import { sizeAt, torchArray, type TorchArray, type Args, type TorchValue } from "./array.js";
-import { TorchError } from "./errors.js";
+import { sizeAt, torchArray, type TorchArray, type Args, type TorchValue, TorchError } from "./array.js";
 import { checkIndexBounds } from "./indexing.js";
-import { array, number, numbers, checkNotEmpty } from "./call.js";
-import { functional, type TorchFunction } from "./record.js";
+import { functional, type TorchFunction, array, number, numbers, checkNotEmpty } from "./record.js";
 import type { TorchNumber, TorchTensor } from "./values.js";
 
 /** One number for all axes, or one per axis. */

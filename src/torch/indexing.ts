@@ -1,6 +1,5 @@
 /** Torch functions that select and place elements by index. */
 import { sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
-import { TorchError } from "./errors.js";
 import {
   axisOf,
   expandTo,
@@ -14,10 +13,12 @@ import {
   zip,
   type Args,
   type TorchValue,
+  TorchError,
+  largest,
+  mean,
+  smallest,
 } from "./array.js";
-import { array, axisOrDefault, number, numbers, checkNotEmpty } from "./call.js";
-import { largest, mean, smallest } from "./lanes.js";
-import { both, inTorch, type TorchFunction } from "./record.js";
+import { both, inTorch, type TorchFunction, array, axisOrDefault, number, numbers, checkNotEmpty } from "./record.js";
 import type { TorchNumber, TorchPieces, TorchTensor } from "./values.js";
 
 type Scatter = (input: TorchTensor, dim: number, index: TorchTensor, src: TorchTensor) => TorchTensor;

@@ -10,13 +10,13 @@ import {
   expandTo,
   reshapeTo,
   type Args,
+  TorchError,
+  largest,
+  softmax,
 } from "./array.js";
-import { array, arrays, isArray, number } from "./call.js";
-import { largest, softmax } from "./lanes.js";
-import { both, functional, inTorch, type TorchFunction } from "./record.js";
+import { both, functional, inTorch, type TorchFunction, array, arrays, isArray, number } from "./record.js";
 import type { TorchNumber, TorchScalar, TorchTensor } from "./values.js";
 import { broadcastShapes, sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
-import { TorchError } from "./errors.js";
 
 /** An operand of `einsum`, with a letter for each axis. */
 interface Factor {

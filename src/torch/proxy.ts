@@ -5,7 +5,6 @@ import { referenceArgument, referenceCoercion } from "../diagnostics/catalog/ref
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DTypeName, dtypeNames, dtypeTable, isDType } from "../types/dtype.js";
 import { foreignToNumbers } from "../types/unsupported-names.js";
-import { isPythonIdentifier } from "./python-identifiers.js";
 import { recordOf } from "./functions.js";
 import {
   type Launch,
@@ -16,6 +15,7 @@ import {
   type OperandPair,
   type TorchArgument,
   type TorchNode,
+  isPythonIdentifier,
 } from "./node.js";
 
 const NODE: unique symbol = Symbol("tilescript.torch");

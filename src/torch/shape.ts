@@ -12,10 +12,20 @@ import {
   transpose,
   type Args,
   type TorchValue,
+  TorchError,
 } from "./array.js";
-import { TorchError } from "./errors.js";
-import { array, arrays, axisOrDefault, newAxis, number, numbers } from "./call.js";
-import { both, inTorch, method, type TorchFunction } from "./record.js";
+import {
+  both,
+  inTorch,
+  method,
+  type TorchFunction,
+  array,
+  arrays,
+  axisOrDefault,
+  newAxis,
+  number,
+  numbers,
+} from "./record.js";
 import type { TorchAxis, TorchNumber, TorchScalar, TorchShape, TorchTensor } from "./values.js";
 
 /** The result may share the operand's memory. */

@@ -1,22 +1,11 @@
-/**
- * Types of torch in references. `reference: ({ a, b }, torch) => torch.matmul(a, b)` is recorded, not executed. A proxy
- * records the calls, and the emitted module repeats them in Python, so names are torch's own. A trailing object becomes
- * keyword arguments: `x.sum(1, { keepdim: true })`. The types come from the function table; add missing functions by
- * declaration merging.
- */
-import type { activations } from "./activation.js";
-import type { arithmetic } from "./arithmetic.js";
-import type { casts } from "./cast.js";
-import type { comparison } from "./comparison.js";
+import type { arithmetic, activations, comparison } from "./elementwise.js";
 import type { convolutions } from "./convolution.js";
-import type { creation } from "./create.js";
+import type { creation, casts } from "./create.js";
 import type { indexing } from "./indexing.js";
-import type { losses } from "./loss.js";
-import type { normalizations } from "./normalization.js";
-import type { ordering } from "./order.js";
+import type { normalizations, losses } from "./neural-network.js";
 import type { products } from "./product.js";
 import type { FunctionsAt } from "./record.js";
-import type { reductions } from "./reduce.js";
+import type { reductions, ordering } from "./reduce.js";
 import type { shapes } from "./shape.js";
 import type { TorchPair, TorchTensor } from "./values.js";
 import type { ForeignFacts, foreignDTypes } from "../types/unsupported-names.js";

@@ -170,13 +170,13 @@ export function reflect(name: DTypeName, property: Reflection): number | boolean
   return property === "isSigned" ? signed : kind === (property === "isFloating" ? "float" : "int");
 }
 
-/** Creates the op that reads the property at compile time. Set by `ops/reflect.ts`, which imports this module. */
+/** Creates the op that reads the property at compile time. Set by `ops/cast.ts`, which imports this module. */
 let deferredReflection: ((dtype: DType<any>, property: Reflection) => unknown) | undefined;
 export function onReflection(handler: NonNullable<typeof deferredReflection>): void {
   deferredReflection = handler;
 }
 
-/** The same for `T.is(tl.int8)`. Set by `ops/narrow.ts`. */
+/** The same for `T.is(tl.int8)`. Set by `ops/cast.ts`. */
 let deferredMembership: ((dtype: DType<any>, member: DType<any>) => unknown) | undefined;
 export function onMembership(handler: NonNullable<typeof deferredMembership>): void {
   deferredMembership = handler;

@@ -1,6 +1,6 @@
-/** The worker judges rounding by the same scales as `src/eval/magnitude.ts`: of drawn outputs, both give the same. */
+/** The worker judges rounding by the same scales as `src/eval/compare-outputs.ts`: of drawn outputs, both give the same. */
 import { expect, test } from "vitest";
-import { magnitudes } from "../../src/eval/magnitude.js";
+import { magnitudes } from "../../src/eval/compare-outputs.js";
 import { sizeOf } from "../../src/numerics/array.js";
 import { fc } from "../support/property.js";
 import { runScript, requirePython } from "../support/python.js";

@@ -7,7 +7,7 @@ import { signatureOf } from "../../src/codegen/module/signature.js";
 import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
 import { evaluateCase } from "../../src/eval/evaluate-case.js";
-import type { Tolerances } from "../../src/eval/reference-outputs.js";
+import type { Tolerances } from "../../src/eval/compare-reference.js";
 
 const DEFAULT_CASE = { dtypes: {}, config: 0, seed: 1 };
 

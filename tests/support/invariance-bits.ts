@@ -1,7 +1,7 @@
 /** Compares the bits of a kernel's outputs in launches that differ in the size of an axis, or in other rows. */
 import type { TensorData, TestCase } from "../../src/compiled/compiled-kernel.js";
 import { signatureOf } from "../../src/codegen/module/signature.js";
-import { sizesOf } from "../../src/eval/case-launch.js";
+import { sizesOf } from "../../src/eval/bindings.js";
 import { estimateWork } from "../../src/eval/cost-estimate.js";
 import { evaluateCase, inputsOf } from "../../src/eval/evaluate-case.js";
 import { refusal } from "../../src/eval/refusal.js";

@@ -1,7 +1,6 @@
 /** A small launch of a kernel, for tests of its terms. */
 import type { TestCase } from "../../src/compiled/compiled-kernel.js";
-import { Bindings } from "../../src/eval/bindings.js";
-import { launchOf } from "../../src/eval/case-launch.js";
+import { Bindings, launchOf } from "../../src/eval/bindings.js";
 import { estimateWork } from "../../src/eval/cost-estimate.js";
 import { refusal } from "../../src/eval/refusal.js";
 import { paramsOf, type KernelIR } from "../../src/ir/nodes.js";

@@ -1,5 +1,5 @@
 /** Identifiers of the emitted Python: the author's names in snake_case, unique within their scope. */
-import { PYTHON_KEYWORDS } from "../../torch/python-identifiers.js";
+import { PYTHON_KEYWORDS } from "../../torch/node.js";
 
 /** Python's keywords and soft keywords. */
 const KEYWORDS: readonly string[] = [...PYTHON_KEYWORDS, "match", "case", "type"];

@@ -1,6 +1,4 @@
-/** Mistakes in configs and autotuning. */
-import { suggestName } from "../did-you-mean.js";
-import type { MessageParts } from "../message.js";
+import { type MessageParts, suggestName } from "../message.js";
 import { defineCode } from "./define-code.js";
 
 export const configValue = defineCode("config-value", {

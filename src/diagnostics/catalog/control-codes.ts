@@ -1,5 +1,5 @@
 /** Mistakes in loops, branches, state and helper functions. */
-import { duplicatePackageHint } from "../duplicate-package.js";
+import { duplicatePackageHint } from "../message.js";
 import { defineCode } from "./define-code.js";
 
 export const scopeEscape = defineCode("scope-escape", (value: string, scope: string) => [

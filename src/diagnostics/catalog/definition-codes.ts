@@ -1,6 +1,4 @@
-/** Mistakes in the parts of `kernel(name, spec, body)` and `op(name, spec, forward)`. */
-import { duplicatePackageHint } from "../duplicate-package.js";
-import { suggestName } from "../did-you-mean.js";
+import { suggestName, duplicatePackageHint } from "../message.js";
 import { defineCode } from "./define-code.js";
 
 export const pythonName = defineCode("python-name", {

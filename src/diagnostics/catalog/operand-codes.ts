@@ -1,5 +1,5 @@
 /** Mistakes in the arguments of ops, methods and properties. */
-import { suggestName, suggestUniqueName } from "../did-you-mean.js";
+import { suggestName, suggestUniqueName } from "../message.js";
 import { defineCode } from "./define-code.js";
 
 const GIVE_VALUE = "give a tile, a constexpr or a number";

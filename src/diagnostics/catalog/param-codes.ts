@@ -1,9 +1,5 @@
-/** Mistakes in a kernel's `params`. */
-import { duplicatePackageHint } from "../duplicate-package.js";
-import { type MessageParts, formatList } from "../message.js";
+import { type MessageParts, formatList, suggestName, duplicatePackageHint } from "../message.js";
 import { defineCode, type Parts } from "./define-code.js";
-import { suggestName } from "../did-you-mean.js";
-
 /** The sentence is that of `whyParam`, beside its type. */
 export const paramKind = defineCode("param-kind", (kernel: string, { problem, remedy }: MessageParts) => [
   `${kernel}: ${problem}`,

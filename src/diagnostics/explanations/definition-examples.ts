@@ -114,3 +114,173 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
     passing: { params: `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()` },
   },
 } as const satisfies Readonly<Record<string, Explanation>>;
+
+// Examples of `config-codes.ts`.
+
+const configs = (list: string, extra = "") => `autotune: { key: ["N"], configs: [${list}]${extra} },`;
+const TWO = "{ BLOCK: 16 }, { BLOCK: 32 }";
+const LATER = (size: string) => ({
+  body: `const j = tl.programId(0).mul(BLOCK).add(tl.arange(0, ${size}));\ntl.store(y.at(j), tl.load(x.at(j)));`,
+});
+
+export const configurations = {
+  "autotune-key": {
+    meaning:
+      "The autotuner caches the best config by its key: names of sizes, scalars and constexprs that callers determine.",
+    message: "example: the autotune key M is not a size, scalar or constexpr; it may be N",
+    failing: { config: `autotune: { key: ["M"], configs: [${TWO}] },` },
+    passing: { config: configs(TWO) },
+  },
+  "autotune-reset": {
+    meaning:
+      "Autotuning runs the kernel several times on the same memory. Tensors that a run reads and writes must be restored in between.",
+    message: 'example: autotuning runs the kernel several times and y is updated in place; add restoreValue: ["y"]',
+    failing: {
+      params: `x: tensor(tl.float32, ["N"]), y: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr()`,
+      config: configs(TWO),
+      body: "tl.store(y.at(i), tl.load(y.at(i)).add(tl.load(x.at(i))));",
+    },
+    passing: {
+      params: `x: tensor(tl.float32, ["N"]), y: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr()`,
+      config: configs(TWO, `, restoreValue: ["y"]`),
+      body: "tl.store(y.at(i), tl.load(y.at(i)).add(tl.load(x.at(i))));",
+    },
+  },
+  "config-missing": {
+    meaning: "Each config must give a value to each constexpr that configs set.",
+    message: "example: its config: BLOCK is missing; give it a value",
+    failing: { config: "config: { numWarps: 4 }," },
+    passing: { config: "config: { BLOCK: 16, numWarps: 4 }," },
+  },
+  "config-name": {
+    meaning: "A config contains only launch options, and constexprs whose values come from configs.",
+    message: "example: its config: BLOK is not a constexpr of this kernel; write BLOCK",
+    failing: { config: "config: { BLOCK: 16, BLOK: 32 }," },
+    passing: { config: "config: { BLOCK: 16 }," },
+  },
+  "config-repeated": {
+    meaning: "Two configs are equal, so autotuning would measure the same config twice.",
+    message: "example: config 1 (BLOCK: 16): it repeats config 0; leave one out",
+    failing: { config: configs("{ BLOCK: 16 }, { BLOCK: 16 }") },
+    passing: { config: configs(TWO) },
+  },
+  "config-sources": {
+    meaning: "A kernel has either one `config`, or `autotune` with at least one config.",
+    message: "example: autotune has no configs; list at least one",
+    failing: { config: configs("") },
+    passing: { config: configs(TWO) },
+  },
+  "config-value": {
+    meaning: "A value in a config has the wrong type for its constexpr or launch option.",
+    message: "example: its config: numWarps is 3; it is a power of two up to 32",
+    failing: { config: "config: { BLOCK: 16, numWarps: 3 }," },
+    passing: { config: "config: { BLOCK: 16, numWarps: 4 }," },
+  },
+  "configs-in-source": {
+    meaning: "`tune --write` replaces the list of configs in the kernel's file, but the file has no literal list.",
+    message: "example: write autotune.configs as a list in the kernel's spec",
+    command: "npx tilescript tune kernel.ts --write",
+    remedy: 'autotune: { key: ["N"], configs: [{ BLOCK: 16 }] }',
+  },
+  "dot-size": {
+    meaning: "Triton requires a minimum size for each side of the tiles of a matrix product.",
+    message: "dot: the inner dimension 8 is 8; 16-bit operands need at least 16",
+    failing: {
+      params: `a: tensor(tl.float16, [16, 8]), b: tensor(tl.float16, [8, 16]), y: tensor.out(tl.float32, [16, 16])`,
+      grid: "() => [1]",
+      config: "",
+      names: "a, b, y",
+      body: `const [m, k] = [tl.arange(0, 16), tl.arange(0, 8)];
+tl.store(y.at(m, m), tl.dot(tl.load(a.at(m, k)), tl.load(b.at(k, m))));`,
+    },
+    passing: {
+      params: `a: tensor(tl.float16, [16, 16]), b: tensor(tl.float16, [16, 16]), y: tensor.out(tl.float32, [16, 16])`,
+      grid: "() => [1]",
+      config: "",
+      names: "a, b, y",
+      body: `const m = tl.arange(0, 16);
+tl.store(y.at(m, m), tl.dot(tl.load(a.at(m, m)), tl.load(b.at(m, m))));`,
+    },
+  },
+  "tile-size": {
+    meaning: "In every config, the dims of a tile are powers of two, and the tile has at most 2²⁰ elements.",
+    message: "BLOCK is 100; a tile's dimension is a power of two, such as 64 or 128",
+    failing: { config: "config: { BLOCK: 100 }," },
+    passing: { config: "config: { BLOCK: 128 }," },
+  },
+  "tuning-space": {
+    meaning: "The space of `tune` lists values of constexprs and options that configs set.",
+    message: "example: the space has no values for BLOCK; list them, as in [32, 64]",
+    failing: { config: configs(TWO, ", space: { BLOCK: [] }") },
+    passing: { config: configs(TWO, ", space: { BLOCK: [16, 32] }") },
+  },
+} as const satisfies Readonly<Record<string, Explanation>>;
+
+export const host = {
+  "computed-later": {
+    meaning:
+      "The wrapper computes sizes first, then launch-time constexprs, computed config values and properties of the device. It computes heuristics after it has chosen a config, in the order of params. No value may depend on a later one.",
+    message:
+      "example: EVEN is computed before a config is chosen, and names BLOCK of the configs; compute EVEN in heuristics",
+    failing: {
+      params: `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr(), EVEN: constexpr.launch.bool(({ N, BLOCK }) => N.mod(BLOCK).eq(0))`,
+      config: configs(TWO),
+    },
+    passing: {
+      params: `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr(), EVEN: constexpr.bool()`,
+      config: `${configs(TWO)}\nheuristics: { EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0) },`,
+    },
+  },
+  "grid-axes": {
+    meaning: "A grid has one to three axes, each with a number of programs.",
+    message: "grid: has 4 axes; give one, two or three",
+    failing: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK), 1, 1, 1]" },
+    passing: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK), 1, 1]" },
+  },
+  "heuristic-target": {
+    meaning: "Heuristics compute constexpr params that are integers or flags.",
+    message: "example: heuristics names EVEN, which is neither a constexpr() nor a constexpr.bool() of params",
+    failing: { spec: "heuristics: { EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0) }," },
+    passing: {
+      params: `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr(), EVEN: constexpr.bool()`,
+      spec: "heuristics: { EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0) },",
+    },
+  },
+  "host-only": {
+    meaning:
+      "Python computes grids, sizes and heuristics before a launch, with integer arithmetic. Tiles exist only in the kernel.",
+    message: "nextPowerOf2 exists on the host only; use it in constexpr.launch(…), the grid or requires",
+    failing: LATER("tl.nextPowerOf2(N)"),
+    passing: LATER("BLOCK"),
+  },
+  "host-result": {
+    meaning: "A function that computes a grid, a size or a constexpr must return a value of the declared form.",
+    message: "this callback returns nothing; write return before its result, or leave the braces out",
+    failing: { grid: "({ N, BLOCK }) => { [tl.cdiv(N, BLOCK)]; }" },
+    passing: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]" },
+  },
+  "host-value": {
+    meaning:
+      "Python cannot compute the grid, a size, a constexpr or a requirement in this test case. The wrapper raises an error before the launch.",
+    message:
+      "example: this divides by zero at N=40, BLOCK=16, where Python raises ZeroDivisionError; divide by a number that is never 0, such as tl.maximum(1, …), or ask for it in requires",
+    failing: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK.floorDiv(32))]" },
+    passing: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]" },
+    run: { sizes: { N: 40 } },
+  },
+  "launch-option": {
+    meaning:
+      "`launch` has only options that are the same for all configs. Configs have numWarps and the other options.",
+    message:
+      "example: launch: no option numWarps; it has launchPdl, launchCooperativeGrid, enableFpFusion, and configs have the others",
+    failing: { spec: "launch: { numWarps: 4 }," },
+    passing: { config: "config: { BLOCK: 16, numWarps: 4 }," },
+  },
+  "specialized-names": {
+    meaning:
+      "`doNotSpecialize` lists sizes and scalars. `doNotSpecializeOnAlignment` may also list tensors and pointers.",
+    message: "example: doNotSpecialize names x; it may name N",
+    failing: { spec: 'doNotSpecialize: ["x"],' },
+    passing: { spec: 'doNotSpecialize: ["N"],' },
+  },
+} as const satisfies Readonly<Record<string, Explanation>>;

@@ -3,13 +3,11 @@
  * kernels.
  */
 import type { Area, CodeOf, DiagnosticCode } from "../catalog/index.js";
-import { configurations, host } from "./config-examples.js";
 import { control, source } from "./control-examples.js";
-import { definitions } from "./definition-examples.js";
+import { definitions, configurations, host } from "./definition-examples.js";
 import type { Explanation } from "./explanation.js";
 import { commands, findings, proofs } from "./finding-examples.js";
-import { externs, operands, rules } from "./operand-examples.js";
-import { params } from "./param-examples.js";
+import { params, externs, operands, rules } from "./param-examples.js";
 import { calls, operators, references } from "./torch-examples.js";
 
 /** By area, in the order of the catalog. A separate list, so that no process loads the catalog for it. */

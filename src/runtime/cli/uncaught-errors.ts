@@ -4,8 +4,7 @@ import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { packageFolder, version } from "../system/files.js";
 import { errorDiagnostic, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
-import { undefinedName } from "../../diagnostics/python-names.js";
-import { pythonSyntax } from "../../diagnostics/python-syntax.js";
+import { undefinedName, pythonSyntax } from "../../diagnostics/python-names.js";
 import { exception, imports, syntax } from "../../diagnostics/catalog/command-codes.js";
 
 /** One diagnostic, or one for each syntax error. */

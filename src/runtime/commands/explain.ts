@@ -1,6 +1,6 @@
 import pc from "picocolors";
 import type { Area, DiagnosticCode } from "../../diagnostics/catalog/index.js";
-import { didYouMean } from "../../diagnostics/did-you-mean.js";
+import { didYouMean } from "../../diagnostics/message.js";
 import {
   type Explanation,
   exampleExcerpt,

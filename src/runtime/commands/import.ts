@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { suggestName } from "../../diagnostics/did-you-mean.js";
+import { suggestName } from "../../diagnostics/message.js";
 import { TypeListError, parseTypes } from "../../import/given-types.js";
 import type { LaunchSignature } from "../../import/tree.js";
 import { thisMachine } from "../devices/machine.js";

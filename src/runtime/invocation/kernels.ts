@@ -3,7 +3,7 @@ import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { CompiledKernel, OutputProof, ProofCache } from "../../compiled/compiled-kernel.js";
 import type { TileScriptError } from "../../diagnostics/diagnostic.js";
-import { didYouMean, suggestName } from "../../diagnostics/did-you-mean.js";
+import { didYouMean, suggestName } from "../../diagnostics/message.js";
 import { printDiagnostic } from "../report/text-blocks.js";
 import { type Runnable, runnableOf } from "./command.js";
 import { importFile } from "./import-file.js";

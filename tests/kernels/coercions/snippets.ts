@@ -3,7 +3,7 @@
  * destructuring, other modules, templates, spread, `Reflect`. Most mean something else as a kernel than as JavaScript, some
  * mean the same. A seed gives a snippet.
  */
-import { uniform } from "../../../src/numerics/seeded-random.js";
+import { uniform } from "../../../src/numerics/random.js";
 import { COUNTERS } from "./counters.js";
 import { CHOICES, IDENTITIES, NUMBERS, PLAIN, TRUTHS } from "./forms.js";
 

@@ -9,7 +9,7 @@ import { trace } from "../../../src/dsl/trace.js";
 import { inputsOf } from "../../../src/eval/evaluate-case.js";
 import { makeInputs } from "../../../src/eval/make-inputs.js";
 import { type DTypeName, isInt } from "../../../src/types/dtype.js";
-import { magnitude } from "../../../src/eval/magnitude.js";
+import { magnitude } from "../../../src/eval/compare-outputs.js";
 import { verifyRequest } from "../../../src/runtime/devices/request.js";
 import { examples } from "../../support/examples.js";
 import { type Case, encode } from "./cases.js";

@@ -1,6 +1,6 @@
 /** Inputs for random kernels: mostly small numbers that meet each other, with zeros of both signs, extremes, NaN. */
 import type { TensorData, TensorSignature } from "../../../src/compiled/compiled-kernel.js";
-import { uniform } from "../../../src/numerics/seeded-random.js";
+import { uniform } from "../../../src/numerics/random.js";
 import { sizeOf } from "../../../src/numerics/array.js";
 import { type DTypeName, dtypeTable, isSigned } from "../../../src/types/dtype.js";
 import { allocate } from "../../../src/numerics/buffer-pool.js";

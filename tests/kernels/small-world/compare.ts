@@ -1,7 +1,7 @@
 /** Compares what a proof says of a kernel with what the evaluator shows of its launches. */
 import type { Certificate, Finding, Obligation, TestCase } from "../../../src/compiled/compiled-kernel.js";
 import { paramsOf, type TensorParam, tensorsOf } from "../../../src/ir/nodes.js";
-import { sizesOf } from "../../../src/eval/case-launch.js";
+import { sizesOf } from "../../../src/eval/bindings.js";
 import { FORBIDS, soundnessViolations } from "../../support/soundness.js";
 import { type Draw, Launches } from "./launches.js";
 import { placeOf, type SmallKernel } from "./small-kernel.js";

@@ -5,7 +5,7 @@
  */
 import { expect, test } from "vitest";
 import { constexpr, kernel, tensor, TileScriptError, tl } from "tilescript";
-import { uniform } from "../../../src/numerics/seeded-random.js";
+import { uniform } from "../../../src/numerics/random.js";
 import type { Certificate } from "../../../src/compiled/compiled-kernel.js";
 import { drawnCount, sampleCases, seedOfRun } from "../../support/sampled-tests.js";
 import { compare } from "./compare.js";

@@ -7,7 +7,7 @@ import type { CompiledKernel, TensorData } from "../../../src/compiled/compiled-
 import { allocate } from "../../../src/numerics/buffer-pool.js";
 import { sizeOf } from "../../../src/numerics/array.js";
 import { isFloat } from "../../../src/numerics/numeric.js";
-import { uniform } from "../../../src/numerics/seeded-random.js";
+import { uniform } from "../../../src/numerics/random.js";
 import { dtypeTable, type DTypeName } from "../../../src/types/dtype.js";
 import { runScript, requirePython } from "../../support/python.js";
 

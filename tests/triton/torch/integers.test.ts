@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { kernel, tensor, tl } from "tilescript";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
 import { evaluateReference } from "../../../src/torch/evaluate-torch.js";
-import { UnsupportedByEvaluator } from "../../../src/torch/errors.js";
+import { UnsupportedByEvaluator } from "../../../src/torch/array.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { runScript, requirePython } from "../../support/python.js";

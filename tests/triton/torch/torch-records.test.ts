@@ -7,10 +7,16 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { tl } from "tilescript";
 import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { recordReference } from "../../../src/dsl/record-reference.js";
-import { normal, seedOf, shuffled, uniform } from "../../../src/numerics/seeded-random.js";
+import { normal, seedOf, shuffled, uniform } from "../../../src/numerics/random.js";
 import { evaluateReference } from "../../../src/torch/evaluate-torch.js";
-import { isTruth, aliasedTensors } from "../../../src/torch/facts.js";
-import { bindArguments, type ListedFunction, recordOf, torchFunctions } from "../../../src/torch/functions.js";
+import {
+  bindArguments,
+  type ListedFunction,
+  recordOf,
+  torchFunctions,
+  isTruth,
+  aliasedTensors,
+} from "../../../src/torch/functions.js";
 import {
   isTorchNode,
   torchOperands,

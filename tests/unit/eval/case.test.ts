@@ -8,7 +8,7 @@ import { constexpr, pointer, scalar, tensor } from "../../../src/dsl/params.js";
 import { python } from "../../../src/dsl/record-reference.js";
 import { trace } from "../../../src/dsl/trace.js";
 import * as tl from "../../../src/dsl/tl.js";
-import { rangesOf } from "../../../src/eval/case-launch.js";
+import { rangesOf } from "../../../src/eval/bindings.js";
 import { makeInputs } from "../../../src/eval/make-inputs.js";
 import { refusal } from "../../../src/eval/refusal.js";
 import type { Tile } from "../../../src/types/tile.js";

@@ -7,7 +7,7 @@ import { gradientTolerance, MAX_RMS_TOLERANCE, roundingUnit, toleranceFor } from
 import { trace } from "../../../src/dsl/trace.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { evaluateKernel } from "../../../src/eval/evaluate-kernel.js";
-import { magnitudes } from "../../../src/eval/magnitude.js";
+import { magnitudes } from "../../../src/eval/compare-outputs.js";
 import { noRoundings } from "../../support/fixtures/vector-add.js";
 import { sampleCases, isFullRun } from "../../support/sampled-tests.js";
 import { cases, inputsOf } from "../../triton/ops/harness.js";

@@ -4,7 +4,7 @@ import { tl } from "tilescript";
 import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { recordReference } from "../../../src/dsl/record-reference.js";
 import { compareOutput } from "../../../src/eval/compare-outputs.js";
-import { UnsupportedByEvaluator } from "../../../src/torch/errors.js";
+import { UnsupportedByEvaluator } from "../../../src/torch/array.js";
 import { evaluateReference } from "../../../src/torch/evaluate-torch.js";
 import type { Torch, TorchScalar, TorchTensor } from "../../../src/torch/types.js";
 import { float32s } from "../../support/evaluate.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bigToFloat } from "../../../src/numerics/numeric-convert.js";
+import { bigToFloat } from "../../../src/numerics/numeric-bits.js";
 import { fma, round, roundAll, roundToTf32, truncateToTf32 } from "../../../src/numerics/numeric-float.js";
 import { divide, multiply, remainder, umulhi, wrap } from "../../../src/numerics/numeric-int.js";
 import { fc } from "../../support/property.js";

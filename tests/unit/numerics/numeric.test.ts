@@ -2,8 +2,16 @@ import { describe, expect, it } from "vitest";
 import { dtypeNames } from "../../../src/types/dtype.js";
 import { allocate } from "../../../src/numerics/buffer-pool.js";
 import { bitsOf, isFloat } from "../../../src/numerics/numeric.js";
-import { fromBits, fromBytes, toBits, toBytes } from "../../../src/numerics/numeric-bits.js";
-import { bigToFloat, convert, floatToBig, floatToInt } from "../../../src/numerics/numeric-convert.js";
+import {
+  fromBits,
+  fromBytes,
+  toBits,
+  toBytes,
+  bigToFloat,
+  convert,
+  floatToBig,
+  floatToInt,
+} from "../../../src/numerics/numeric-bits.js";
 import {
   fma,
   round,

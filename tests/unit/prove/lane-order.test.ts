@@ -1,7 +1,7 @@
 /** Lanes of one program that access one element between two barriers: proved to be one lane, refuted, or open. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "../../../src/index.js";
-import { uniform } from "../../../src/numerics/seeded-random.js";
+import { uniform } from "../../../src/numerics/random.js";
 import { build } from "../../../src/pipeline/build.js";
 import { drawnCount, sampledTests, seedOfRun } from "../../support/sampled-tests.js";
 import { soundnessViolations } from "../../support/soundness.js";

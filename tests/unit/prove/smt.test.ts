@@ -4,7 +4,7 @@ import { constexpr, kernel, tensor, tl } from "../../../src/index.js";
 import { build } from "../../../src/pipeline/build.js";
 import { smtScript } from "../../../src/prove/smt.js";
 import { Valuation } from "../../../src/prove/launch-search.js";
-import { uniform } from "../../../src/numerics/seeded-random.js";
+import { uniform } from "../../../src/numerics/random.js";
 import {
   andTerm,
   atMost,

@@ -7,7 +7,7 @@ import { trace } from "../../../src/dsl/trace.js";
 import { withMonomials } from "../../../src/prove/algebra/polynomial.js";
 import { modelOf } from "../../../src/prove/model/model.js";
 import { withTermTable } from "../../../src/symbolic/term.js";
-import { uniform } from "../../../src/numerics/seeded-random.js";
+import { uniform } from "../../../src/numerics/random.js";
 import { drawnCount, sampledTests, seedOfRun } from "../../support/sampled-tests.js";
 import { proofSummary } from "../../../src/runtime/report/proof-text.js";
 

@@ -3,7 +3,7 @@
  * scripts, invisible characters, and payloads that would write a file if any of them ran as Python.
  */
 import { LAUNCH_NAMES } from "../../../../src/codegen/names/kernel-names.js";
-import { uniform } from "../../../../src/numerics/seeded-random.js";
+import { uniform } from "../../../../src/numerics/random.js";
 
 /** The file that a payload writes in the folder of the process that runs it. */
 export const MARKER = "payload-ran";

@@ -1,10 +1,22 @@
-/** Elementwise arithmetic of one or two tensors. */
-import { TorchError } from "./errors.js";
+/** Elementwise functions: arithmetic, comparisons and activations. */
 import { erf, roundHalfEven } from "../numerics/special.js";
-import { map, type TorchArray, zip } from "./array.js";
-import { array, elementwise, number, pairwise } from "./call.js";
-import { both, overloaded, type Unary } from "./record.js";
+import { map, type TorchArray, zip, sizeAt, type Args, TorchError } from "./array.js";
+import {
+  both,
+  overloaded,
+  type Unary,
+  everywhere,
+  functional,
+  inTorch,
+  type TorchFunction,
+  array,
+  elementwise,
+  number,
+  pairwise,
+  axisOrDefault,
+} from "./record.js";
 import type { TorchNumber, TorchOperand, TorchScalar, TorchTensor } from "./values.js";
+import { narrow } from "./indexing.js";
 
 // Two numbers are Python numbers, for which torch has no function. They are emitted with the operator.
 interface Binary {
@@ -112,4 +124,91 @@ export const arithmetic = {
   /** Rounds to the nearest integer, ties to even. */
   round: both<Unary>(elementwise(roundHalfEven)),
   trunc: both<Unary>(elementwise(Math.trunc)),
+};
+
+// Activation functions. All are elementwise, except `glu`.
+
+const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
+/** `log(1 + exp(x))`, computed without overflow. */
+export const softplus = (x: number): number => (x > 0 ? x + Math.log1p(Math.exp(-x)) : Math.log1p(Math.exp(x)));
+const gelu = (x: number): number => 0.5 * x * (1 + erf(x * Math.SQRT1_2));
+const geluTanh = (x: number): number => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
+
+/** The first half of an axis, multiplied by the sigmoid of the second half. */
+function glu({ input, dim }: Args): TorchArray {
+  const x = array(input);
+  const axis = axisOrDefault(dim, -1, x);
+  const half = sizeAt(x, axis) / 2;
+  if (!Number.isInteger(half)) throw new TorchError(`an axis of ${sizeAt(x, axis)} elements has no half`);
+  return zip([narrow(x, axis, 0, half), narrow(x, axis, half, half)], (value, gate) => value / (1 + Math.exp(-gate)));
+}
+
+export const activations = {
+  sigmoid: both<Unary>(elementwise(sigmoid)),
+  relu: everywhere<Unary>(elementwise((x) => (x < 0 ? 0 : x))),
+  silu: functional<Unary>(elementwise((x) => x * sigmoid(x))),
+  softplus: functional<Unary>(elementwise((x) => (x > 20 ? x : Math.log1p(Math.exp(x))))),
+  gelu: functional<(input: TorchTensor, keywords?: { approximate?: "none" | "tanh" }) => TorchTensor>({
+    params: ["input", "approximate"],
+    run: ({ input, approximate }) => map(array(input), approximate === "tanh" ? geluTanh : gelu),
+  }),
+  leaky_relu: functional<(input: TorchTensor, negative_slope?: TorchNumber) => TorchTensor>({
+    params: ["input", "negative_slope"],
+    run: ({ input, negative_slope: slope }) => map(array(input), (x) => (x < 0 ? x * number(slope, 0.01) : x)),
+  }),
+  elu: functional<(input: TorchTensor, alpha?: TorchNumber) => TorchTensor>({
+    params: ["input", "alpha"],
+    run: ({ input, alpha }) => map(array(input), (x) => (x > 0 ? x : number(alpha, 1) * Math.expm1(x))),
+  }),
+  relu6: functional<Unary>(elementwise((x) => Math.min(Math.max(x, 0), 6))),
+  hardswish: functional<Unary>(elementwise((x) => (x * Math.min(Math.max(x + 3, 0), 6)) / 6)),
+  logsigmoid: functional<Unary>(elementwise((x) => -softplus(-x))),
+  mish: functional<Unary>(elementwise((x) => x * Math.tanh(softplus(x)))),
+  /** The first half of an axis, multiplied by the sigmoid of the second half. */
+  glu: functional<(input: TorchTensor, dim?: number) => TorchTensor>({ params: ["input", "dim"], run: glu }),
+};
+
+// Comparisons, logical and bitwise functions, and selection by booleans.
+
+type Comparison = (input: TorchTensor, other: TorchOperand) => TorchTensor;
+type Logic = (input: TorchTensor, other: TorchTensor) => TorchTensor;
+
+const compare = (f: (x: number, y: number) => boolean): TorchFunction =>
+  pairwise((x, y) => Number(f(x, y)), { truth: "always", integers: ["input", "other"] });
+const test = (f: (x: number) => boolean): TorchFunction => elementwise((x) => Number(f(x)), { truth: "always" });
+/** Operates on integers that a float64 represents exactly, which can have more than 32 bits. */
+const bits = (f: (x: bigint, y: bigint) => bigint): TorchFunction =>
+  pairwise((x, y) => Number(f(BigInt(x), BigInt(y))), { truth: ["input", "other"], integers: ["input", "other"] });
+
+export const comparison = {
+  lt: both<Comparison>(compare((x, y) => x < y)),
+  le: both<Comparison>(compare((x, y) => x <= y)),
+  gt: both<Comparison>(compare((x, y) => x > y)),
+  ge: both<Comparison>(compare((x, y) => x >= y)),
+  eq: both<Comparison>(compare((x, y) => x === y)),
+  ne: both<Comparison>(compare((x, y) => x !== y)),
+  isnan: both<Unary>(test(Number.isNaN)),
+  isinf: both<Unary>(test((x) => Math.abs(x) === Infinity)),
+  isfinite: both<Unary>(test(Number.isFinite)),
+  logical_and: both<Logic>(compare((x, y) => x !== 0 && y !== 0)),
+  logical_or: both<Logic>(compare((x, y) => x !== 0 || y !== 0)),
+  logical_xor: both<Logic>(compare((x, y) => (x !== 0) !== (y !== 0))),
+  logical_not: both<Unary>(test((x) => x === 0)),
+  bitwise_and: both<Comparison>(bits((x, y) => x & y)),
+  bitwise_or: both<Comparison>(bits((x, y) => x | y)),
+  bitwise_xor: both<Comparison>(bits((x, y) => x ^ y)),
+  bitwise_right_shift: both<Comparison>(pairwise((x, y) => Math.floor(x / 2 ** y), { integers: ["input", "other"] })),
+  /** `input` where the condition is true, and `other` elsewhere. */
+  where: inTorch<(condition: TorchTensor, input: TorchOperand, other: TorchOperand) => TorchTensor>({
+    params: ["condition", "input", "other"],
+    run: ({ condition, input, other }) => zip([array(condition), array(input), array(other)], (c, x, y) => (c ? x : y)),
+    truth: ["input", "other"],
+    integers: ["input", "other"],
+  }),
+  masked_fill: both<(input: TorchTensor, mask: TorchTensor, value: TorchNumber) => TorchTensor>({
+    params: ["input", "mask", "value"],
+    run: ({ input, mask, value }) => zip([array(input), array(mask), array(value)], (x, m, v) => (m ? v : x)),
+    truth: ["input"],
+    integers: ["input"],
+  }),
 };

@@ -9,7 +9,7 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
 import { softmax } from "../examples/softmax.js";
-import type { DeviceName } from "../src/compiled/device-names.js";
+import type { DeviceName } from "../src/compiled/gpus.js";
 import { closeDevice, openDevice } from "../src/runtime/devices/devices.js";
 import type { TuneReport } from "../src/runtime/report/reports.js";
 import { verifyThoroughly } from "../src/runtime/verify/thorough.js";

@@ -6,7 +6,7 @@
 import { basename } from "node:path";
 import { parseArgs } from "node:util";
 import { closeDevice, openDevice } from "../src/runtime/devices/devices.js";
-import type { DeviceName } from "../src/compiled/device-names.js";
+import type { DeviceName } from "../src/compiled/gpus.js";
 import { verifyThoroughly } from "../src/runtime/verify/thorough.js";
 import { faulty } from "../tests/kernels/mutants/faults.js";
 import { subjects } from "../tests/kernels/mutants/mutations.js";

@@ -10,8 +10,7 @@ import type { Operator } from "./params/operator-types.js";
 import { type Runnable, addBuilder } from "./runtime/invocation/command.js";
 import { type FileMeta, main as runMain } from "./runtime/cli/main.js";
 
-export { build } from "./pipeline/build.js";
-export { kernel } from "./pipeline/kernel-on-node.js";
+export { build, kernel } from "./pipeline/build.js";
 export * from "./language.js";
 
 /**

@@ -20,14 +20,13 @@ export { accessPicture } from "./visualize/access-picture.js";
 export { programMap } from "./visualize/program-map.js";
 export { op } from "./dsl/operator.js";
 export { constexpr, descriptor, pointer, scalar, tensor } from "./dsl/params.js";
-export { python } from "./dsl/record-reference.js";
+export { python } from "./dsl/record-spec.js";
 export { tl } from "./dsl/tl-namespace.js";
 export { libdevice } from "./ops/libdevice.js";
 
 // Declaration files of authors must be able to name every type that can occur in an export.
 export type { When } from "./dsl/branches.js";
 export type { ConstBool, Constexpr, ConstFloat, ConstFn, ConstLike, ConstString } from "./types/constexpr.js";
-export type { Descriptor, DescriptorLike } from "./rules/descriptor-types.js";
 export type { DType, DTypeName, Element, OneOf } from "./types/dtype.js";
 export type {
   AddressLike,
@@ -37,6 +36,8 @@ export type {
   Pointer,
   Tensor,
   View,
+  Descriptor,
+  DescriptorLike,
 } from "./rules/tensor-types.js";
 export type * from "./rules/types-of.js";
 export type { Args, HostArgs } from "./params/args.js";

@@ -1,5 +1,5 @@
 /** Draws a picture with elements of the page. Whatever the data contains, it becomes attributes and text. */
-import { DRAWING_STYLE, type Drawing, type Shape } from "../../src/visualize/drawing.js";
+import { DRAWING_STYLE, type Drawing, type Shape } from "../../src/visualize/panels.js";
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
 

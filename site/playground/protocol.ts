@@ -1,7 +1,7 @@
 /** The protocol between the playground's page and its worker. */
 import type { Comparison, Config } from "../../src/compiled/compiled-kernel.js";
 import type { Diagnostic, Location } from "../../src/diagnostics/diagnostic.js";
-import type { Drawing } from "../../src/visualize/drawing.js";
+import type { Drawing } from "../../src/visualize/panels.js";
 import type { Selection } from "./shown-case.js";
 
 /** A run: the texts, and the reader's choices. The worker chooses the missing parts. */

@@ -2,7 +2,7 @@
 import blankSpace from "ts-blank-space";
 import * as tilescript from "../../src/browser.js";
 import { ts } from "../../src/source/typescript.js";
-import { resolvePath } from "../../src/source/imports.js";
+import { resolvePath } from "../../src/source/author-modules.js";
 import type { Mark } from "./protocol.js";
 
 export type Files = ReadonlyMap<string, string>;

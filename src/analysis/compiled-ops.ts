@@ -1,8 +1,3 @@
-/**
- * The ops of a kernel that Triton compiles: only one branch of an `if` on a constexpr, and only helper functions that
- * are called.
- */
-import { typeOfArgument } from "../ir/typed.js";
 import {
   type Argument,
   type Block,
@@ -19,7 +14,7 @@ import {
 } from "../ir/nodes.js";
 import type { Elem } from "../types/dtype.js";
 import type { Constant } from "../values/runtime-values.js";
-import { argumentsOf, blocksOf, bodiesOf, definitions } from "../ir/walk.js";
+import { argumentsOf, blocksOf, bodiesOf, definitions, typeOfArgument } from "../ir/walk.js";
 
 /** The constant value of an argument. Undefined if only the launch determines it, or if it varies. */
 export type Constants = (argument: Argument) => Constant | undefined;

@@ -2,9 +2,11 @@
  * Finds indices that are provably below the end of an axis, by fixed rules about loops, the grid and the launch's
  * requirements. A view does not compare such an index with the axis size.
  */
-import { type Argument, isLiteral, isValue, type OpStatement } from "../ir/nodes.js";
+import { type Argument, isLiteral, isValue, type OpStatement, type KernelIR } from "../ir/nodes.js";
 import { type IntegerOp, type Factors, type Integers, canonicalText } from "./integers.js";
-import type { LaunchFacts } from "./launch-facts.js";
+import { LaunchFacts } from "./launch-facts.js";
+import { isAxisMasked } from "../values/addresses.js";
+import { nonNegativeValues } from "./signs.js";
 
 type Sign = (argument: Argument) => boolean;
 
@@ -26,7 +28,7 @@ export interface LaneLimit {
   readonly limit: Argument;
 }
 
-export class InBoundsAnalysis {
+class InBoundsAnalysis {
   readonly #facts: LaunchFacts;
   readonly #integers: Integers;
   readonly #isNonNegative: Sign;
@@ -228,4 +230,38 @@ export class InBoundsAnalysis {
 
 function isScalar(base: Argument): boolean {
   return isLiteral(base) || (isValue(base) && (base.type.kind !== "tile" || base.type.shape.length === 0));
+}
+
+// The mask of a view: the bounds that each index is compared with. The evaluator masks every lane that is out of bounds
+// on an axis with `masksAxis`. The emitted code omits comparisons that are provably true.
+
+/** The comparisons that keep an index in bounds. */
+export interface BoundsChecks {
+  /** `index >= 0` */
+  readonly lower: boolean;
+  /** `index < size` */
+  readonly upper: boolean;
+}
+
+const NO_CHECKS: BoundsChecks = { lower: false, upper: false };
+
+/** An axis of a view: its index, and the tensor axis with its size `dim`. */
+export interface ViewAxis {
+  readonly index: Argument;
+  readonly dim: Argument;
+  readonly axis: number;
+  readonly claimed: readonly boolean[];
+  /** Limits from the access's mask. Undefined if the query is about the view alone. */
+  readonly limits?: readonly LaneLimit[];
+}
+
+/** Returns the comparisons that a view of this kernel needs on an axis. */
+export function viewBounds(ir: KernelIR): (viewAxis: ViewAxis) => BoundsChecks {
+  const facts = new LaunchFacts(ir);
+  const isNonNegative = nonNegativeValues(ir, facts);
+  const inBounds = new InBoundsAnalysis(facts, isNonNegative);
+  return ({ index, dim, axis, claimed, limits }) => {
+    if (!isAxisMasked(claimed, axis)) return NO_CHECKS;
+    return { lower: !isNonNegative(index), upper: !inBounds.isBelow(index, dim, limits) };
+  };
 }

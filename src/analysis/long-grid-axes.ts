@@ -10,8 +10,7 @@ import {
 } from "../ir/nodes.js";
 import { atAxis } from "../types/axis.js";
 import { type DTypeName, dtypeTable, members } from "../types/dtype.js";
-import { LaunchFacts } from "./launch-facts.js";
-import { optionalSizes } from "./optional-sizes.js";
+import { LaunchFacts, optionalSizes } from "./launch-facts.js";
 import { nonNegativeValues } from "./signs.js";
 
 /** Sizes that other checks of the wrapper bound. */

@@ -16,9 +16,8 @@ import {
   type Value,
   type Variable,
 } from "../ir/nodes.js";
-import { typeOfArgument } from "../ir/typed.js";
 import { accessedMemory } from "./memory-effects.js";
-import { argumentsOf, blocksOf, callBindings, valuesIn, walkAll } from "../ir/walk.js";
+import { argumentsOf, blocksOf, callBindings, valuesIn, walkAll, typeOfArgument } from "../ir/walk.js";
 
 export interface PipelinedLoop {
   readonly loop: ForStatement;

@@ -12,6 +12,8 @@ import {
   type SizeParam,
   type TensorParam,
   type Value,
+  type Argument,
+  isLiteral,
 } from "../ir/nodes.js";
 import { valueOfBlock } from "../ir/walk.js";
 import { atAxis } from "../types/axis.js";
@@ -22,11 +24,12 @@ import {
   pointersViaDescriptor,
   tensorsViaDescriptor,
 } from "./descriptor-tensors.js";
-import { dimsNotKnownPowerOfTwo } from "./power-of-two-dims.js";
 import { LaunchFacts } from "./launch-facts.js";
 import { longGridAxes } from "./long-grid-axes.js";
 import { nonNegativeValues } from "./signs.js";
-import { tileSizes } from "./tile-sizes.js";
+import { tileSizes, tileDims } from "./dtype-bindings.js";
+import { isPower } from "../types/dims.js";
+import { memoize } from "./integers.js";
 
 export type Precondition =
   /** The author's requirement with this index. A requirement that depends on the config prunes configs instead. */
@@ -209,4 +212,59 @@ export function strictTensors(ir: KernelIR): ReadonlySet<string> {
     return each.kind === "same-strides" ? [each.param, each.as] : [];
   });
   return new Set(params.map(({ name }) => name));
+}
+
+// The computed tile dims that are not provably powers of two. The wrapper checks them.
+
+function dimsNotKnownPowerOfTwo(ir: KernelIR, computed: readonly ConstexprParam[]): readonly ConstexprParam[] {
+  const dimensions = tileDims(ir);
+  const candidates = computed.filter(({ name }) => dimensions.has(name));
+  if (candidates.length === 0) return [];
+  const powers = new PowerOfTwoAnalysis(ir);
+  return candidates.filter(({ compute }) => compute && !powers.isPower(valueOfBlock(compute)));
+}
+
+class PowerOfTwoAnalysis {
+  readonly #facts: LaunchFacts;
+  /** Sizes that are positive at each launch, because otherwise all outputs are empty and the kernel is not launched. */
+  readonly #nonempty: ReadonlySet<unknown>;
+  readonly #powers = new Map<Argument, boolean>();
+  readonly #positive = new Map<Argument, boolean>();
+
+  constructor(ir: KernelIR) {
+    this.#facts = new LaunchFacts(ir);
+    const [first, ...others] = paramsOf(ir, "tensor").filter(({ role }) => role !== "in");
+    this.#nonempty = new Set(first?.dims.filter((dim) => others.every(({ dims }) => dims.includes(dim))));
+  }
+
+  /** True for a power of two that is at least 1. */
+  isPower(x: Argument): boolean {
+    return memoize(this.#powers, x, () => this.#isPower(x));
+  }
+
+  #isPower(x: Argument): boolean {
+    const constants = this.#facts.integers.constants(x);
+    if (constants) return constants.every(isPower);
+    const definition = this.#facts.integers.definitionOf(x);
+    if (definition?.kind !== "op" || !definition.op.facts.powerOfTwo) return false;
+    const operands = definition.operands.filter((each) => each !== undefined);
+    return definition.op.facts.powerOfTwo(
+      operands.map((each) => this.isPower(each)),
+      operands.map((each) => this.#isPositive(each)),
+    );
+  }
+
+  #isPositive(x: Argument): boolean {
+    return memoize(this.#positive, x, () => this.#derivesPositive(x));
+  }
+
+  #derivesPositive(x: Argument): boolean {
+    if (this.#nonempty.has(x) || this.#facts.isAtLeast(x, 1)) return true;
+    const definition = this.#facts.integers.definitionOf(x);
+    if (definition?.kind === "op" && definition.op.facts.positive)
+      return definition.op.facts.positive(
+        definition.operands.flatMap((each) => (each === undefined ? [] : this.#isPositive(each))),
+      );
+    return !isLiteral(x) && this.isPower(x);
+  }
 }

@@ -20,8 +20,16 @@ import {
 import { dtypeTable, isSigned, members } from "../types/dtype.js";
 import type { Type } from "../types/types.js";
 import type { LaunchFacts } from "./launch-facts.js";
-import { typedArguments } from "../ir/typed.js";
-import { argumentsOf, bodiesOf, hostBlockOf, definitions, callBindings, hostBlocksOf, walkAll } from "../ir/walk.js";
+import {
+  argumentsOf,
+  bodiesOf,
+  hostBlockOf,
+  definitions,
+  callBindings,
+  hostBlocksOf,
+  walkAll,
+  typedArguments,
+} from "../ir/walk.js";
 
 /**
  * Returns a predicate for non-negative values. It ignores 32-bit overflow: the wrapper's limit on extents excludes it,

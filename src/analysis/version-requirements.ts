@@ -1,8 +1,7 @@
 /** Uses of Triton features that the oldest supported version, 3.6, lacks. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { KernelIR } from "../ir/nodes.js";
-import { typedArguments } from "../ir/typed.js";
-import { walkAll } from "../ir/walk.js";
+import { walkAll, typedArguments } from "../ir/walk.js";
 
 export interface VersionedFeatureUse {
   /** Triton's name, such as `tl.atomic_load`. */

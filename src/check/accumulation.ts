@@ -1,8 +1,10 @@
 /** Autotuning runs the kernel several times, so tensors that it both reads and writes must be restored in between. */
-import { type Diagnostic, errorDiagnostic, type MessageOfCode } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, errorDiagnostic, type MessageOfCode, warning } from "../diagnostics/diagnostic.js";
 import { autotuneReset } from "../diagnostics/catalog/config-codes.js";
 import { isMemoryParam, type KernelIR, type TensorParam } from "../ir/nodes.js";
 import { accesses, type Effects, isWritten } from "../analysis/memory-effects.js";
+import { defaultTf32Dots } from "../analysis/rounding-profile.js";
+import { defaultPrecision } from "../diagnostics/catalog/operand-codes.js";
 
 export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
   if (!ir.tuning.key) return [];
@@ -59,4 +61,10 @@ function tensorMistakes(
 function whyCarriedOver(effects: Effects | undefined): string | undefined {
   if (effects?.has("atomic")) return "changed by an atomic";
   return effects?.has("read") ? "read" : undefined;
+}
+
+// Products of float32 that Triton computes in TF32, because the author states no precision.
+
+export function checkDotPrecision(ir: KernelIR): readonly Diagnostic[] {
+  return defaultTf32Dots(ir).map(({ location }) => warning(defaultPrecision(), location));
 }

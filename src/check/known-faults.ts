@@ -12,9 +12,11 @@ import { compileMiscompiled } from "../diagnostics/catalog/command-codes.js";
 import { operandBuffer, pipelinedLoad } from "../diagnostics/catalog/control-codes.js";
 import { type Diagnostic, errorDiagnostic, type Location, warning } from "../diagnostics/diagnostic.js";
 import { type ForStatement, type KernelIR, operandOf, type OpStatement, paramsOf } from "../ir/nodes.js";
-import { typeOfArgument } from "../ir/typed.js";
+import { typeOfArgument } from "../ir/walk.js";
 import { lowerViews } from "../lower/views.js";
 import { type MovedLoad, movedLoads } from "../prove/properties/pipelined-loads.js";
+import { tritonVersion } from "../diagnostics/catalog/definition-codes.js";
+import { usesOfTriton39 } from "../analysis/version-requirements.js";
 
 export interface KnownFault {
   readonly id: string;
@@ -156,4 +158,23 @@ function stagesOf(ir: KernelIR): (loop: ForStatement, config: Config) => number 
     const constant = constantsOf(ir, (value) => values[names.get(value) ?? ""])(option);
     return typeof constant === "number" ? constant : undefined;
   };
+}
+
+// Reports the Triton version that a kernel requires at build time, before a user notices.
+
+/** A warning if the kernel does not declare that it requires 3.9, an error if it declares that it runs on 3.6. */
+export function checkVersions(ir: KernelIR): readonly Diagnostic[] {
+  if (ir.triton === "3.9") return [];
+  const diagnostics = new Map<string, Diagnostic>();
+  for (const { name, at } of usesOfTriton39(ir)) {
+    const key = `${name}@${at?.line}:${at?.column}`;
+    const message = `${ir.name}: ${name}, used like this, needs Triton 3.9`;
+    diagnostics.set(
+      key,
+      ir.triton === "3.6"
+        ? errorDiagnostic(tritonVersion.rejected(message), at)
+        : warning(tritonVersion.recommended(message), at),
+    );
+  }
+  return [...diagnostics.values()];
 }

@@ -16,8 +16,17 @@ import {
   Value,
   type Variable,
 } from "../ir/nodes.js";
-import { typedArguments, typeOfArgument } from "../ir/typed.js";
-import { argumentsOf, blocksOf, bodiesOf, resultsOf, valuesIn, walk, walkAll } from "../ir/walk.js";
+import {
+  argumentsOf,
+  blocksOf,
+  bodiesOf,
+  resultsOf,
+  valuesIn,
+  walk,
+  walkAll,
+  typedArguments,
+  typeOfArgument,
+} from "../ir/walk.js";
 import { showType, sameTypes } from "../types/types.js";
 import { Message } from "../diagnostics/message.js";
 

@@ -8,10 +8,20 @@ import { Message } from "../diagnostics/message.js";
 import type { RuleError } from "../types/rule-error.js";
 import { reachedOps } from "../analysis/compiled-ops.js";
 import { type DTypeBinding, dtypeBindings, dtypeConstants, substitution } from "../analysis/dtype-bindings.js";
-import type { KernelIR, OpStatement } from "../ir/nodes.js";
-import { type Substitution, typedArguments } from "../ir/typed.js";
+import {
+  type KernelIR,
+  type OpStatement,
+  type Argument,
+  type Block,
+  isList,
+  isMemoryParam,
+  isValue,
+  type Statement,
+  type Value,
+} from "../ir/nodes.js";
 import { sameType, showType } from "../types/types.js";
-import { bodiesOf, definitions } from "../ir/walk.js";
+import { bodiesOf, definitions, type Substitution, typedArguments, argumentsOf, blocksOf } from "../ir/walk.js";
+import { notGiven } from "../diagnostics/catalog/control-codes.js";
 
 export function checkStructure(ir: KernelIR): readonly Diagnostic[] {
   const diagnostics = new Map<string, Diagnostic>();
@@ -47,4 +57,64 @@ function retypingError(statement: OpStatement, bound: Substitution, suffix: stri
 function suffixOf(binding: DTypeBinding): string {
   const bindings = Object.entries(binding).map(([name, member]) => `${name} = ${member}`);
   return bindings.length > 0 ? ` (with ${bindings.join(", ")})` : "";
+}
+
+// Checks that optional arguments are only used where the kernel knows that they are present.
+
+/** The flags of optional arguments that are known to be true. */
+type TrueFlags = ReadonlySet<Value>;
+
+export function checkOptional(ir: KernelIR): readonly Diagnostic[] {
+  const owners = new Map<Value, { readonly name: string; readonly flag: Value }>();
+  for (const param of ir.params) {
+    if (!isMemoryParam(param) || !param.given) continue;
+    const owner = { name: param.name, flag: param.given };
+    owners.set(param.value, owner);
+    if (param.kind !== "tensor") continue;
+    // The strides of a contiguous tensor are sizes, which other tensors have too.
+    const ownStrides = param.strides.filter((stride) => !param.dims.includes(stride));
+    for (const value of [param.pointer, ...ownStrides]) if (isValue(value)) owners.set(value, owner);
+  }
+  if (owners.size === 0) return [];
+  const flags = new Set([...owners.values()].map(({ flag: given }) => given));
+  const definitionsOf = definitions(ir.body);
+  const diagnostics: Diagnostic[] = [];
+
+  function checkUse(argument: Argument, trueFlags: TrueFlags, statement: Statement): void {
+    if (isList(argument)) return argument.forEach((item) => checkUse(item, trueFlags, statement));
+    const owner = isValue(argument) ? owners.get(argument) : undefined;
+    if (!owner || trueFlags.has(owner.flag)) return;
+    const { name } = owner;
+    diagnostics.push(errorDiagnostic(notGiven(name), statement.location));
+  }
+
+  function visit(block: Block, trueFlags: TrueFlags): void {
+    for (const statement of block.statements) {
+      argumentsOf(statement).forEach((argument) => checkUse(argument, trueFlags, statement));
+      if (statement.kind === "if") {
+        visit(statement.then, union(trueFlags, impliedFlags(statement.condition, true)));
+        visit(statement.otherwise, union(trueFlags, impliedFlags(statement.condition, false)));
+      } else blocksOf(statement).forEach((inner) => visit(inner, trueFlags));
+    }
+  }
+
+  /** The flags that are true if a condition is `truth`: operands of a true `and` or of a false `or`. */
+  function impliedFlags(condition: Argument, truth: boolean): TrueFlags {
+    if (!isValue(condition)) return new Set();
+    if (flags.has(condition)) return new Set(truth ? [condition] : []);
+    const statement = definitionsOf.get(condition);
+    if (statement?.kind !== "op" || !("truth" in statement.op.spelling)) return new Set();
+    const operands = argumentsOf(statement);
+    const { truth: operator } = statement.op.spelling;
+    if (operator !== "not" && operator !== (truth ? "and" : "or")) return new Set();
+    const operandTruth = operator === "not" ? !truth : truth;
+    return union(...operands.map((operand) => impliedFlags(operand, operandTruth)));
+  }
+
+  visit(ir.body, new Set());
+  return diagnostics;
+}
+
+function union(...sets: readonly TrueFlags[]): TrueFlags {
+  return new Set(sets.flatMap((set) => [...set]));
 }

@@ -4,9 +4,7 @@
  */
 import { formatNumber } from "./canonical-json.js";
 import type { Access, WantedAccesses } from "./access.js";
-import type { ConfigGpu } from "./configs-by-gpu.js";
-import type { Architecture, DeclaredTargets } from "./kernel-targets.js";
-import type { DeviceProperties } from "./device-properties.js";
+import type { Architecture, DeclaredTargets, DeviceProperties, ConfigGpu } from "./gpus.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { InvarianceCause } from "../diagnostics/catalog/proof-codes.js";
 import type { Diagnostic, Edit, Location, SourceFix } from "../diagnostics/diagnostic.js";

@@ -1,5 +1,5 @@
 /** Branches of the kernel, and early exit. */
-import { typeOfArgument } from "../ir/typed.js";
+import { typeOfArgument } from "../ir/walk.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import {
   branchCondition,
@@ -12,9 +12,8 @@ import {
 } from "../diagnostics/catalog/control-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
-import { type Body, type ResultForm, runBody } from "../ir/retrace.js";
+import { type Body, type ResultForm, runBody, repeatResults } from "../ir/retrace.js";
 import { Handle } from "../ir/handle.js";
-import { repeatResults } from "../ir/retrace-matcher.js";
 import {
   type Argument,
   type Block,
@@ -33,8 +32,7 @@ import type { SentenceOf } from "../diagnostics/message.js";
 import { wrongBranchValues } from "../diagnostics/catalog/rule-codes.js";
 import { armResults, CONDITION, whyAssign, whyCondition, type WhyWhen } from "../rules/control-rules.js";
 import { toArgument } from "../ops/define.js";
-import { argumentOf, failIf, checkArity } from "./argument.js";
-import { fullOp, MutHandle } from "./state.js";
+import { fullOp, MutHandle, argumentOf, failIf, checkArity } from "./state.js";
 import type { El, StateLike, TileLike, TruthOf } from "../types/tile.js";
 
 type Arm = () => unknown;

@@ -1,15 +1,17 @@
 /** Splits the result of a `config` function into constants and values that the host computes at launch. */
 import { launchOptionNames } from "../compiled/compiled-kernel.js";
-import { fail } from "../diagnostics/diagnostic.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { configName } from "../diagnostics/catalog/config-codes.js";
 import { changedState } from "../diagnostics/catalog/control-codes.js";
 import { specValue } from "../diagnostics/catalog/definition-codes.js";
-import type { Handle } from "../ir/handle.js";
-import type { HostBlock, Statement } from "../ir/nodes.js";
+import { Handle } from "../ir/handle.js";
+import type { HostBlock, Statement, DeviceParam } from "../ir/nodes.js";
 import { argumentsOf, resultsOf, valuesIn } from "../ir/walk.js";
 import type { KernelDefinition } from "./definition.js";
 import { configRemedy } from "./spec-schema.js";
 import { isConstant, isObject, kindOf } from "./raw-values.js";
+import { devicePropertyNames } from "../compiled/gpus.js";
+import type { Builder } from "../ir/builder.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 
@@ -77,4 +79,26 @@ function backwardSlice({ block, at: location }: HostBlock, index: number): HostB
     return true;
   });
   return { block: { statements: statements.toReversed(), yields: [value] }, at: location };
+}
+
+// The `device` argument of host callbacks: properties of the GPU, with PyTorch's names.
+
+/** An object with a handle for each property, and the properties that the callbacks read. */
+export function deviceProperties(
+  recorder: Builder,
+  location: Location | undefined,
+): { readonly device: Handle; readonly usedParams: readonly DeviceParam[] } {
+  const usedParams: DeviceParam[] = [];
+  const device = {};
+  for (const name of devicePropertyNames) {
+    const value = recorder.value({ kind: "tile", dtype: "int32", shape: [] }, location, `device.${name}`);
+    const param: DeviceParam = { kind: "device", name, value };
+    const get = (): Handle => {
+      if (!usedParams.includes(param)) usedParams.push(param);
+      return new Handle(value);
+    };
+    Object.defineProperty(device, name, { get, enumerable: true });
+  }
+  // Callbacks get an object of handles; this is a nested object of handles.
+  return { device: device as Handle, usedParams };
 }

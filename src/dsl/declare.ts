@@ -2,7 +2,7 @@
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { specValue } from "../diagnostics/catalog/definition-codes.js";
 import { allOptional, descriptorBlock, optionalDim, paramDims, paramName } from "../diagnostics/catalog/param-codes.js";
-import type { Builder } from "../ir/builder.js";
+import { type Builder, builder } from "../ir/builder.js";
 import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../types/dtype.js";
 import { Handle } from "../ir/handle.js";
 import {
@@ -16,9 +16,10 @@ import {
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
-import { chosenFunction } from "./constexpr-function.js";
 import { type KernelDefinition, rawConfigs } from "./definition.js";
 import { isOptional, type ParamDescription } from "./params.js";
+import { definitionOfHelper } from "../ops/helper.js";
+import { when } from "./branches.js";
 
 /** The description of a param of this kind. */
 export type DescriptionOf<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
@@ -299,4 +300,39 @@ export function paramHandles(kernel: KernelDefinition, params: readonly Param[])
 export function isHostVisible(params: readonly Param[], name: string): boolean {
   const param = params.find((p) => p.name === name);
   return param !== undefined && !isMemoryParam(param) && param.kind !== "device";
+}
+
+// The value of a `constexpr.fn` param in the body: a function that each launch or config chooses by name.
+
+type AnyFunction = (...args: unknown[]) => unknown;
+interface NameHandle {
+  eq(choice: string): unknown;
+  ne(choice: string): unknown;
+}
+type WhenChain = Pick<ReturnType<typeof when>, "elseWhen" | "otherwise">;
+const untypedWhen = when as (condition: unknown, body: () => unknown) => WhenChain;
+
+/** A call becomes a branch on the name with one arm for each function. Triton resolves it at compile time. */
+function chosenFunction(handle: Handle, functions: Readonly<Record<string, AnyFunction>>): AnyFunction & NameHandle {
+  const name = handle as unknown as NameHandle;
+  const choices = Object.entries(functions);
+  // The author's variable names the result of the whole branch.
+  const unnamed = <T>(compute: () => T): T => builder("constexpr.fn").withoutNames(compute);
+  const nameEquals = (choice: string) => unnamed(() => name.eq(choice));
+  const call = (...args: unknown[]): unknown => {
+    const arm = (body: AnyFunction) => () => (definitionOfHelper(body) ? unnamed(() => body(...args)) : body(...args));
+    let chain: WhenChain | undefined;
+    for (const [i, [choice, body]] of choices.entries()) {
+      const isLast = i === choices.length - 1;
+      if (isLast) return chain ? chain.otherwise(arm(body) as never) : arm(body)();
+      chain = chain
+        ? chain.elseWhen(nameEquals(choice) as never, arm(body) as never)
+        : untypedWhen(nameEquals(choice), arm(body));
+    }
+    return undefined;
+  };
+  return Object.assign(call, {
+    eq: (choice: string) => name.eq(choice),
+    ne: (choice: string) => name.ne(choice),
+  });
 }

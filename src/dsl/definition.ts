@@ -1,13 +1,13 @@
 /** A kernel as the author defines it. */
 import { type Config, launchOptionNames } from "../compiled/compiled-kernel.js";
-import { type ConfigGpu, listsOf } from "../compiled/configs-by-gpu.js";
+import { type ConfigGpu, listsOf } from "../compiled/gpus.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { missingPart, notAKernel, pythonName, unknownPart } from "../diagnostics/catalog/definition-codes.js";
 import { paramKind, paramName } from "../diagnostics/catalog/param-codes.js";
 import { unknownName } from "../diagnostics/catalog/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Handle } from "../ir/handle.js";
-import { checkTolerance } from "../compiled/declared-tolerance.js";
+import { checkTolerance } from "../compiled/tolerance.js";
 import { whyNoFunction, whyNoGrid } from "../params/kernel-call-types.js";
 import { whyParam } from "../params/param-kind.js";
 import { launch } from "./kernel-call.js";

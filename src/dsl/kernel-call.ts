@@ -1,7 +1,7 @@
 /** A kernel's call inside an operator: checks its arguments and returns proxies for its outputs. */
 import type { wrongCall } from "../diagnostics/catalog/rule-codes.js";
 import type { KernelLaunch } from "../ir/operator-ir.js";
-import { optionalSizes } from "../analysis/optional-sizes.js";
+import { optionalSizes } from "../analysis/launch-facts.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { kernelCall } from "../diagnostics/catalog/operator-codes.js";
 import { captureLocation, whileReading } from "../diagnostics/callsite.js";

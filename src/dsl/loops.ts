@@ -1,5 +1,5 @@
 /** Loops of the kernel: counted, unrolled, and while loops. */
-import { typeOfArgument } from "../ir/typed.js";
+import { typeOfArgument } from "../ir/walk.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import {
   type STATIC_BOUNDS,
@@ -12,9 +12,8 @@ import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Constexpr, ConstLike } from "../types/constexpr.js";
 import type { Elem } from "../types/dtype.js";
-import { traceBodyTwice, type BodyResult, runBody } from "../ir/retrace.js";
+import { traceBodyTwice, type BodyResult, runBody, repeatParams } from "../ir/retrace.js";
 import { Handle, isHandle, isState } from "../ir/handle.js";
-import { repeatParams } from "../ir/retrace-matcher.js";
 import type { Argument, ForStatement } from "../ir/nodes.js";
 import type { Validate } from "../types/rule-error.js";
 import {
@@ -33,7 +32,7 @@ import {
 import type { Scalar } from "../types/tile.js";
 import type { Type } from "../types/types.js";
 import { failOnUnknownOption } from "../ops/define.js";
-import { argumentOf, literal, failIf, checkArity } from "./argument.js";
+import { argumentOf, literal, failIf, checkArity } from "./state.js";
 
 /**
  * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. The end is exclusive. With one argument, the

@@ -17,7 +17,7 @@ import { type OperatorFunction, whyNoInput, whyNoResult, whyResult } from "../pa
 import { recordOf, aliasedTensors } from "../torch/functions.js";
 import { inputsOf, torchOperands, type TorchNode } from "../torch/node.js";
 import type { SourceIndex } from "../ir/source-index.js";
-import { checkTolerance } from "../compiled/declared-tolerance.js";
+import { checkTolerance } from "../compiled/tolerance.js";
 import { checkDescriptions, checkParts, KernelDefinition, describeMissingPart } from "./definition.js";
 import { type AbstractTensor, isAllowedElem, withLaunchRecorder } from "./kernel-call.js";
 import { flagsOf, variablesOf } from "./record-spec.js";

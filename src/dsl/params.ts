@@ -14,9 +14,8 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import type { Partition } from "../ir/nodes.js";
 import { whyDim, whyDims } from "../types/dim-names.js";
 import { type DType, elemOf, isDType, isInt } from "../types/dtype.js";
-import { dtypeOfText } from "../types/dtype-text.js";
+import { dtypeOfText } from "../types/casts.js";
 import { whyPadding } from "../rules/descriptor-rules.js";
-import { checkDefault } from "./param-defaults.js";
 import { builderPrototype } from "./unknown-names.js";
 import type {
   ConstexprBuilder,
@@ -28,7 +27,7 @@ import type {
   ScalarBuilder,
   TensorBuilder,
 } from "../params/param-types.js";
-import { isObject, kindOf } from "./raw-values.js";
+import { isObject, kindOf, checkDefault } from "./raw-values.js";
 
 type AnyDType = DType<any>;
 type Role = "in" | "out" | "inout";

@@ -1,13 +1,13 @@
 /** Variables that loops and branches can change. */
-import { typeOfArgument } from "../ir/typed.js";
+import { typeOfArgument } from "../ir/walk.js";
 import { type Builder, builder } from "../ir/builder.js";
-import { fail } from "../diagnostics/diagnostic.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { Message } from "../diagnostics/message.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle, isState, STATE } from "../ir/handle.js";
 import type { Argument, OpStatement, Variable } from "../ir/nodes.js";
-import { repeatLet, repeatRead, repeatWrite } from "../ir/retrace-matcher.js";
-import type { Validate } from "../types/rule-error.js";
+import { repeatLet, repeatRead, repeatWrite } from "../ir/retrace.js";
+import type { Validate, RuleError } from "../types/rule-error.js";
 import {
   inferMut,
   STATE_KINDS,
@@ -18,9 +18,41 @@ import {
 } from "../rules/control-rules.js";
 import type { TileType, Type } from "../types/types.js";
 import { full } from "../ops/create.js";
-import { opOf, toArgument } from "../ops/define.js";
+import { opOf, toArgument, failOnState } from "../ops/define.js";
 import { statePrototype } from "./unknown-names.js";
-import { argumentOf, literal, failIf, checkArity } from "./argument.js";
+import { argumentList } from "../diagnostics/catalog/operand-codes.js";
+
+// Converts the operands of control flow to IR arguments.
+
+/** Fails with the message of a rule that is violated. */
+export function failIf(error: RuleError | undefined, location: Location | undefined): void {
+  if (error) fail(error, location);
+}
+
+/** Fails if a call has extra arguments. JavaScript would silently drop an arm or an option. */
+export function checkArity(name: string, maxCount: number, extraArgs: readonly unknown[], usage: string): void {
+  if (extraArgs.length > 0)
+    fail(argumentList.count(name, maxCount, maxCount + extraArgs.length, usage), captureLocation());
+}
+
+/** The IR argument of an operand. `problem` is what is said of one that is not a value. */
+export function argumentOf(
+  recorder: Builder,
+  value: unknown,
+  op: string,
+  problem: string,
+  location: Location | undefined,
+): Argument {
+  if (isState(value)) failOnState(recorder, op, location);
+  const argument = toArgument(value, location);
+  if (argument === undefined) fail(argumentList.notAValue(`${op}: ${problem}`), location);
+  recorder.checkUse(argument, location);
+  return argument;
+}
+
+export function literal(value: number): Argument {
+  return { kind: "literal", value };
+}
 
 /** The result of `tl.mut`, not a tile: `.value` reads and writes. */
 export class MutHandle {

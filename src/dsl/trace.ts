@@ -1,6 +1,4 @@
-/** Traces a kernel: runs the author's functions with symbolic arguments and records them as IR. */
-import { typeOfArgument } from "../ir/typed.js";
-import { checkOutputTolerances, type ToleratedOutput } from "../compiled/declared-tolerance.js";
+import { checkOutputTolerances, type ToleratedOutput } from "../compiled/tolerance.js";
 import { launchOptionNames, SPECIALIZE_MODES, type Specialize } from "../compiled/compiled-kernel.js";
 import {
   type Diagnostic,
@@ -33,15 +31,14 @@ import {
   type Tuning,
   type Value,
 } from "../ir/nodes.js";
-import { walkUses } from "../ir/walk.js";
+import { walkUses, typeOfArgument } from "../ir/walk.js";
 import { type DTypeName, isInt, members } from "../types/dtype.js";
 import { LIMITS } from "../types/limits.js";
 import { showType, type Type } from "../types/types.js";
 import type { SourceIndex, SpecLocations } from "../ir/source-index.js";
 import { rejectPromise, toArgument } from "../ops/define.js";
 import * as ops from "../ops/index.js";
-import { type ComputedConfig, computedConfig } from "./computed-config.js";
-import { deviceProperties } from "./device.js";
+import { type ComputedConfig, computedConfig, deviceProperties } from "./computed-config.js";
 import { declareParams, type DescriptionOf, paramHandles, isHostVisible } from "./declare.js";
 import { configOf, type KernelDefinition, rawConfigs } from "./definition.js";
 import { registerPresenceFlag, registerTensor } from "./methods.js";

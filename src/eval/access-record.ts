@@ -2,8 +2,7 @@
 import type { Access, AccessKind, WantedAccesses } from "../compiled/access.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { permute, sizeOf } from "../numerics/array.js";
-import { stepsAlong } from "../values/axis-lanes.js";
-import type { Addresses, Allocation } from "../values/runtime-values.js";
+import { type Addresses, type Allocation, stepsAlong } from "../values/runtime-values.js";
 
 /** Maximum number of recorded lanes. With two axes this is about 70 MB. */
 const MAX_LANES = 4_000_000;

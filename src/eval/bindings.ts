@@ -1,5 +1,5 @@
 /** Values fixed before a program runs: sizes, scalars, constexprs, dtypes, and host expressions of them. */
-import { type DeviceProperties, H200 } from "../compiled/device-properties.js";
+import { type DeviceProperties, H200 } from "../compiled/gpus.js";
 import { type DTypeName, type Elem, reflect, reflections } from "../types/dtype.js";
 import { unroundedDType } from "../numerics/numeric.js";
 import {
@@ -16,11 +16,11 @@ import {
 import type { Constant, ResultType } from "../values/runtime-values.js";
 import type { Dim } from "../types/shape.js";
 import type { Type } from "../types/types.js";
-import { constexprValue } from "../types/constexpr-value.js";
+import { constexprValue } from "../types/constexpr-text.js";
 import { dtypeVariables } from "../analysis/dtype-bindings.js";
 import { walkAll, rangeOf } from "../ir/walk.js";
 import type { TestCase, Ranges } from "../compiled/compiled-kernel.js";
-import { sizesWithoutTensor } from "../analysis/optional-sizes.js";
+import { sizesWithoutTensor } from "../analysis/launch-facts.js";
 
 // The ops of a kernel that ask for the compilation target.
 

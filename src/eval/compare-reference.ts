@@ -12,10 +12,8 @@ import {
   formatSizes,
   type Signature,
 } from "../compiled/compiled-kernel.js";
-import { EvaluationTimeout } from "../compiled/timeout.js";
-import { ALGORITHM_CHECK, describeErrorKind } from "../compiled/error-kind.js";
-import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
-import { algorithmTolerance } from "../compiled/tolerance.js";
+import { ALGORITHM_CHECK, describeErrorKind, EvaluationTimeout } from "../compiled/errors.js";
+import { algorithmTolerance, declaredToleranceFor } from "../compiled/tolerance.js";
 import { formatLocation, fail, TileScriptError } from "../diagnostics/diagnostic.js";
 import { type KernelIR, tensorsOf } from "../ir/nodes.js";
 import { isFloat } from "../numerics/numeric.js";

@@ -2,7 +2,7 @@
 import { cacheKey } from "../compiled/canonical-json.js";
 import type { Finding, Layout, ProgramOrder, TensorData } from "../compiled/compiled-kernel.js";
 import { checkHostValues } from "./refusal.js";
-import { EvaluationTimeout } from "../compiled/timeout.js";
+import { EvaluationTimeout } from "../compiled/errors.js";
 import { formatLocation, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { neverWritten, lowering } from "../diagnostics/catalog/finding-codes.js";
 import { full, sizeOf } from "../numerics/array.js";

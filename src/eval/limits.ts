@@ -1,5 +1,5 @@
 /** The limits of an evaluation. */
-import { EvaluationTimeout } from "../compiled/timeout.js";
+import { EvaluationTimeout } from "../compiled/errors.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { type KernelIR, tensorsOf } from "../ir/nodes.js";
 import type { Bindings } from "./bindings.js";

@@ -7,8 +7,7 @@ import type {
   RoundingProfile,
   TestCase,
 } from "../compiled/compiled-kernel.js";
-import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
-import { isDeclaredRounding, roundoffOf, widestDeclared } from "../compiled/tolerance.js";
+import { isDeclaredRounding, roundoffOf, widestDeclared, declaredToleranceFor } from "../compiled/tolerance.js";
 import { narrowRounding, type RoundedOutputs } from "../diagnostics/catalog/finding-codes.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
 import { type KernelIR, tensorsOf } from "../ir/nodes.js";

@@ -3,7 +3,6 @@
  * dtypes and constexprs, then run for every program of all launches with them.
  */
 import type { Op } from "../ir/op.js";
-import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { endlessLoop } from "../diagnostics/catalog/control-codes.js";
 import { falseHint, uninitialized } from "../diagnostics/catalog/finding-codes.js";
@@ -38,7 +37,7 @@ import {
   type Runtime,
 } from "../values/runtime-values.js";
 import { type Type } from "../types/types.js";
-import { assignedIn } from "../ir/walk.js";
+import { assignedIn, typeOfArgument } from "../ir/walk.js";
 import { OverflowChecker, narrowing } from "./overflow-checks.js";
 import type { Bindings } from "./bindings.js";
 import { UniformValues, evaluateInDeclaredDTypes, isDTypeSensitive } from "./uniform-values.js";

@@ -28,9 +28,8 @@ import {
   type HostBlock,
   type OpStatement,
 } from "../ir/nodes.js";
-import { argumentsOf, definitions, resultsOf, hostBlocksOf } from "../ir/walk.js";
+import { argumentsOf, definitions, resultsOf, hostBlocksOf, typedArguments, typeOfArgument } from "../ir/walk.js";
 import { isUnrolled } from "../types/shape.js";
-import { typedArguments, typeOfArgument } from "../ir/typed.js";
 import { type Type, type ConstexprType, literalValue } from "../types/types.js";
 import type { Constant } from "../values/runtime-values.js";
 import { Bindings, launchOf } from "./bindings.js";

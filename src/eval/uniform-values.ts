@@ -16,9 +16,8 @@ import {
 import type { TileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { isFloat } from "../numerics/numeric.js";
-import { type Substitution, typedArguments, typeOfArgument } from "../ir/typed.js";
 import type { DTypeName, Elem } from "../types/dtype.js";
-import { argumentsOf } from "../ir/walk.js";
+import { argumentsOf, type Substitution, typedArguments, typeOfArgument } from "../ir/walk.js";
 import { sameType, type Type } from "../types/types.js";
 import { isTile } from "../values/operands.js";
 import type { Runtime } from "../values/runtime-values.js";

@@ -15,8 +15,7 @@
  * Values are positional, metadata is named. Program order is the list's order, so effects keep it for free.
  */
 import type { Config, SearchSpace, GivenTolerance, Specialize } from "../compiled/compiled-kernel.js";
-import type { DeclaredTargets } from "../compiled/kernel-targets.js";
-import type { DeviceProperties } from "../compiled/device-properties.js";
+import type { DeclaredTargets, DeviceProperties } from "../compiled/gpus.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
 import type { Op } from "./op.js";
 import type { Reference, TorchNode } from "../torch/node.js";

@@ -4,7 +4,7 @@
  * name.
  */
 import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
-import type { DeviceProperties } from "../compiled/device-properties.js";
+import type { DeviceProperties } from "../compiled/gpus.js";
 import type { Argument } from "./nodes.js";
 import type {
   Addresses,

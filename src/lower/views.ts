@@ -25,15 +25,14 @@ import {
   type WhileStatement,
 } from "../ir/nodes.js";
 import { usageOf } from "../analysis/use-counts.js";
-import { int32Counts } from "../analysis/int32-counts.js";
-import { type BoundsChecks, type ViewAxis, viewBounds } from "../analysis/view-bounds.js";
+import { int32Counts } from "../analysis/index-values.js";
+import { type BoundsChecks, type ViewAxis, viewBounds } from "../analysis/in-bounds.js";
 import type { OpLowering } from "../ir/op.js";
 import { bodiesOf, definitions, onlyResult, resultsOf } from "../ir/walk.js";
 import { atAxis, permuteAxes } from "../types/axis.js";
 import { dtypes } from "../types/dtype.js";
 import { lt } from "../ops/compare.js";
 import { opOf } from "../ops/define.js";
-import { conjunctsOf, limitsFromMask } from "./mask-limits.js";
 import { CarriedPointers } from "./carried-pointers.js";
 import {
   ADD,
@@ -55,6 +54,8 @@ import {
   sumOffsets,
   type View,
   axisKey,
+  conjunctsOf,
+  limitsFromMask,
 } from "./view-terms.js";
 import { type PlacementPlan, ValuePlacement } from "./value-placement.js";
 

@@ -14,7 +14,16 @@ import {
   addClasses,
   ZERO,
 } from "../symbolic/number-class.js";
-import { addText, divText, floorDivText, modText, mulText, subText } from "../types/constexpr-text.js";
+import {
+  addText,
+  divText,
+  floorDivText,
+  modText,
+  mulText,
+  subText,
+  bitLength as bitLengthOf,
+  nextPower,
+} from "../types/constexpr-text.js";
 import {
   divide,
   divideBig,
@@ -62,8 +71,6 @@ import {
   type WhyInts,
 } from "../rules/math-rules.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
-import { bitLength as bitLengthOf, nextPower } from "../types/constexpr-value.js";
-
 type Pair<Name extends string> = <const X, const Y>(
   x: Validate<X, WhyOperatorFirst<Name, X>>,
   y: Validate<Y, WhyOperatorSecond<Name, X, Y>>,

@@ -41,7 +41,7 @@ import {
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { isAddresses, isFirstNonNegative, toResult, listOf, tileOf } from "../values/operands.js";
-import { permuteAddresses } from "../values/view-addresses.js";
+import { permuteAddresses } from "../values/addresses.js";
 import type { DimsOf, ShapeArg } from "../types/constexpr.js";
 import type { LaneContext } from "../ir/op.js";
 

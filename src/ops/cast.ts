@@ -29,22 +29,21 @@ import {
   reflect,
   type Reflection,
 } from "../types/dtype.js";
-import { notADType, noDType } from "../types/dtype-text.js";
+import { notADType, noDType } from "../types/casts.js";
 import { bitsOf, isFloat } from "../numerics/numeric.js";
 import type { Rounding } from "../numerics/numeric-float.js";
 import { type Validate, whyChoice } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import type { AsShape } from "../types/shape.js";
 import { notATile } from "../types/operand.js";
-import { inferTo, type WhyTo } from "../rules/create-rules.js";
+import { inferTo, type WhyTo, inferAs, type WhyAs } from "../rules/create-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp, type OpRecord } from "./define.js";
-import { castIn } from "../values/undefined-lanes.js";
+import { castIn } from "../values/operands.js";
 import type { TermContext, TypedArguments, RuntimeArguments, Spelling } from "../ir/op.js";
 import { Message } from "../diagnostics/message.js";
 import type { ConstBool, Constexpr } from "../types/constexpr.js";
 import { activeBuilder } from "../ir/builder.js";
-import { inferAs, type WhyAs } from "../rules/narrow-rules.js";
 import { hiddenCoercion } from "../diagnostics/catalog/source-codes.js";
 
 type ToOut<D, S> = D extends DType<any> ? Tile<D[Dt], AsShape<S>> : Tile<any, AsShape<S>>;

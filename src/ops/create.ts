@@ -3,7 +3,7 @@ import { wrongAxis, operandKind } from "../diagnostics/catalog/rule-codes.js";
 import { asInteger, asTruth, FALSE, number, sum } from "../symbolic/term.js";
 import { arange as arangeArray, broadcastTo, full as fullArray } from "../numerics/array.js";
 import { type DimsOf, dimsOf, notAShape, type ShapeArg, whyDims } from "../types/constexpr.js";
-import { notADType } from "../types/dtype-text.js";
+import { notADType } from "../types/casts.js";
 import { ZERO } from "../symbolic/number-class.js";
 import { isLiteral } from "../ir/nodes.js";
 import { isBig } from "../numerics/numeric.js";
@@ -22,7 +22,7 @@ import type { Scalar, Tile } from "../types/tile.js";
 import { tileType, type Typed } from "../types/types.js";
 import { dtypeOf, isSignPreserved } from "./cast.js";
 import { defineOp } from "./define.js";
-import { castIn } from "../values/undefined-lanes.js";
+import { castIn } from "../values/operands.js";
 
 const scalarInt = tileType("int32", []);
 const isNeverNegative = () => true;

@@ -11,10 +11,10 @@ import { elemOf, isDType as isDTypeToken } from "../types/dtype.js";
 import { Handle, isHandle, isState, valueOf } from "../ir/handle.js";
 import { type Argument, type FunctionArgument, isList, type OpStatement, type Value } from "../ir/nodes.js";
 import type { Op, OpRules, OperandKind, Operands, RuntimeArguments, TypedArguments } from "../ir/op.js";
-import { repeatOp } from "../ir/retrace-matcher.js";
+import { repeatOp } from "../ir/retrace.js";
 import { termOfMeaning } from "../symbolic/integer-semantics.js";
 import { nodeOf, numberOperation } from "../torch/proxy.js";
-import { typedArguments } from "../ir/typed.js";
+import { typedArguments } from "../ir/walk.js";
 import type { Type } from "../types/types.js";
 
 /**

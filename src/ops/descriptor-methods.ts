@@ -14,7 +14,7 @@ import {
   whyRows,
 } from "../rules/descriptor-rules.js";
 import { type DescriptorType, none, tileType, type Typed } from "../types/types.js";
-import { blockAt, paddingOf, rowsAt } from "../values/block-addresses.js";
+import { blockAt, paddingOf, rowsAt } from "../values/addresses.js";
 import { defineOp } from "./define.js";
 import { writtenBlock } from "./descriptor.js";
 import type { RuleError } from "../types/rule-error.js";

@@ -10,7 +10,7 @@ import {
   noDescriptor,
 } from "../rules/descriptor-rules.js";
 import { type DescriptorType, none, tileType } from "../types/types.js";
-import { blockAt, descriptorAt, paddingOf } from "../values/block-addresses.js";
+import { blockAt, descriptorAt, paddingOf } from "../values/addresses.js";
 import { defineOp, withRecord } from "./define.js";
 import type { TypedArguments } from "../ir/op.js";
 import type { RuleError } from "../types/rule-error.js";

@@ -9,7 +9,7 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import type { DType, Element } from "../types/dtype.js";
 import type { DimsOf, ShapeArg, Constexpr, ConstLike } from "../types/constexpr.js";
 import type { Validate } from "../types/rule-error.js";
-import { type AsmOut, inferAsm, inferRaw, type WhyAsmArgs } from "../rules/escape-rules.js";
+import { type AsmOut, inferAsm, inferRaw, type WhyAsmArgs } from "../rules/hint-rules.js";
 import type { Tile, Scalar, TileLike } from "../types/tile.js";
 import { defineOp, type OpFunction, withRecord } from "./define.js";
 import { operandKind, wrongCondition } from "../diagnostics/catalog/rule-codes.js";

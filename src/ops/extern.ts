@@ -1,5 +1,3 @@
-/** `tl.extern`: calls a `@triton.jit` function of the author's Python file. */
-import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperArgument, helperCapture } from "../diagnostics/catalog/control-codes.js";
 import { pythonName } from "../diagnostics/catalog/definition-codes.js";
@@ -12,7 +10,7 @@ import { Handle } from "../ir/handle.js";
 import { type Argument, isList, isValue } from "../ir/nodes.js";
 import type { Effect, Op } from "../ir/op.js";
 import { none, type Type } from "../types/types.js";
-import { capturesOf } from "../ir/walk.js";
+import { capturesOf, typeOfArgument } from "../ir/walk.js";
 import { defineOp, opOf, toArgument } from "./define.js";
 import { type HelperDefinition, traceHelper, appendCall, calledResult } from "./helper.js";
 

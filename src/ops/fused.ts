@@ -40,9 +40,8 @@ import { members } from "../types/dtype.js";
 import type { Type, Typed } from "../types/types.js";
 import { isBig } from "../numerics/numeric.js";
 import { defineOp } from "./define.js";
-import { binaryInResult, promoteOperands, ternary, tileOf } from "../values/operands.js";
+import { binaryInResult, promoteOperands, ternary, tileOf, markPoison } from "../values/operands.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
-import { markPoison } from "../values/undefined-lanes.js";
 import { extremes, propagation, widened36 } from "./select.js";
 import { Message } from "../diagnostics/message.js";
 

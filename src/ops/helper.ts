@@ -1,5 +1,3 @@
-/** Traces helper functions (`tl.fn`, combine functions). Each is traced once per signature. */
-import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import {
   earlyExit,
@@ -9,7 +7,7 @@ import {
   helperFunction,
 } from "../diagnostics/catalog/control-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
-import { type Body, type BodyResult, runHelper, type ResultForm } from "../ir/retrace.js";
+import { type Body, type BodyResult, runHelper, type ResultForm, repeatParams, repeatOp } from "../ir/retrace.js";
 import { isDType } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import {
@@ -21,14 +19,13 @@ import {
   Value,
   type OpStatement,
 } from "../ir/nodes.js";
-import { repeatParams, repeatOp } from "../ir/retrace-matcher.js";
 import { showType, type Type, sameType } from "../types/types.js";
 import { toArgument, defineOp, opOf } from "./define.js";
 import { operandKind } from "../diagnostics/catalog/rule-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Effect, Op, TypedArguments } from "../ir/op.js";
 import type { Runtime } from "../values/runtime-values.js";
-import { walk } from "../ir/walk.js";
+import { walk, typeOfArgument } from "../ir/walk.js";
 import type { RuleError } from "../types/rule-error.js";
 
 /** Parses the parameter names of a function from its source text. */

@@ -35,7 +35,7 @@ import {
   type WhyJoin,
   type WhySplit,
 } from "../rules/create-rules.js";
-import { inferFlip, inferSwizzle, type Swizzled, type WhyFlip, type WhySwizzle } from "../rules/order-rules.js";
+import { inferFlip, inferSwizzle, type Swizzled, type WhyFlip, type WhySwizzle } from "../rules/reduce-rules.js";
 import type { Plain, WhyTile } from "../rules/math-rules.js";
 import type { Sh, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";

@@ -33,9 +33,8 @@ import { members } from "../types/dtype.js";
 import type { ElementIn } from "../rules/math-rules.js";
 import type { TileLike } from "../types/tile.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
-import { castIn, markPoison } from "../values/undefined-lanes.js";
 import { defineOp } from "./define.js";
-import { isFirstNonNegative } from "../values/operands.js";
+import { isFirstNonNegative, castIn, markPoison } from "../values/operands.js";
 import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
 
 interface KeepDims<Keep> {

@@ -22,7 +22,6 @@ import { isBig, isFloat } from "../numerics/numeric.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import { type HistogramOut, inferHistogram, type WhyHistogram, type WhyHistogramMask } from "../rules/create-rules.js";
-import { inferSort, inferTop, type TopOut, type WhySort, type WhySortDim, type WhyTop } from "../rules/order-rules.js";
 import { type Plain, whyCond } from "../rules/math-rules.js";
 import {
   axisNumber,
@@ -31,11 +30,16 @@ import {
   type SumOf,
   type WhySum,
   type WhyNormalize,
+  inferSort,
+  inferTop,
+  type TopOut,
+  type WhySort,
+  type WhySortDim,
+  type WhyTop,
 } from "../rules/reduce-rules.js";
 import type { Sh, Tile, TileLike } from "../types/tile.js";
-import { castIn } from "../values/undefined-lanes.js";
 import { defineOp } from "./define.js";
-import { isTile, isFirstNonNegative } from "../values/operands.js";
+import { isTile, isFirstNonNegative, castIn } from "../values/operands.js";
 import type { OpFold, RuntimeArguments } from "../ir/op.js";
 import { map1, map2 } from "../numerics/array-map.js";
 

@@ -8,7 +8,7 @@ import { gatherShape, spans, whyCount, whyIndex, whyInside } from "../rules/memo
 import type { TensorType, ViewType, Typed } from "../types/types.js";
 import { defineOp } from "./define.js";
 import { isAddresses, listOf } from "../values/operands.js";
-import { permuteAddresses, viewAddresses } from "../values/view-addresses.js";
+import { permuteAddresses, viewAddresses } from "../values/addresses.js";
 import type { RuleError } from "../types/rule-error.js";
 import { Message } from "../diagnostics/message.js";
 

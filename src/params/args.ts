@@ -1,9 +1,8 @@
 /** The arguments of a kernel's body and of its host callbacks. */
-import type { DeviceProperties } from "../compiled/device-properties.js";
+import type { DeviceProperties } from "../compiled/gpus.js";
 import type { Constexpr, ConstBool, ConstFloat, ConstFn, ConstString } from "../types/constexpr.js";
-import type { Descriptor } from "../rules/descriptor-types.js";
 import type { DType, DTypeName, Element, OneOf } from "../types/dtype.js";
-import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "../rules/tensor-types.js";
+import type { OptionalPointer, OptionalTensor, Pointer, Tensor, Descriptor } from "../rules/tensor-types.js";
 import type { ConstNames, DimsOfParams, ScalarNames } from "./param-names.js";
 import type { $param, ChoiceOf, DimNames, DTypeChoice, FunctionOf } from "./param-types.js";
 import type { Flat } from "../types/rule-error.js";

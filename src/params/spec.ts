@@ -1,5 +1,5 @@
 /** The spec of a kernel: everything except its body. */
-import type { KernelTargets } from "../compiled/kernel-targets.js";
+import type { KernelTargets } from "../compiled/gpus.js";
 import type { Device, HostArgs } from "./args.js";
 import type {
   ConstNames,

@@ -1,6 +1,6 @@
 /** The compiler's pipeline: trace → check → lower → emit. Read this file first. */
 import { compileOperator } from "./compile-operator.js";
-import { constantTileDims } from "../analysis/tile-sizes.js";
+import { constantTileDims } from "../analysis/dtype-bindings.js";
 import { emitModule } from "../codegen/module/module.js";
 import { kernelArguments, shapesOf, signatureOf } from "../codegen/module/signature.js";
 import type { CompiledKernel, Config, HelperSignature, Signature } from "../compiled/compiled-kernel.js";
@@ -11,24 +11,19 @@ import { assertCorrect } from "../eval/compare-reference.js";
 import { evaluateCase, referenceQueries } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
 import { estimateWork } from "../eval/cost-estimate.js";
-import { prefixDifference } from "../analysis/prefix-differences.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source-index.js";
-import { tuningInterface } from "./tuning-interface.js";
-import { byLaunch } from "./by-launch.js";
-import { emitters } from "./emitters.js";
-import { namedTiles } from "./named-tiles.js";
+import { emitters, byLaunch, namedTiles } from "./compiled-parts.js";
 import { kernelSide, withSide } from "./against.js";
 import { proofsOf } from "./proof.js";
 import { certificateWith, obligationsWithPreconditions, remedyEdit } from "./remedies.js";
 import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
 import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
-import { roundingSites } from "../analysis/rounding-sites.js";
+import { roundingSites, prefixDifference } from "../analysis/rounding-sites.js";
 import { authorType } from "../types/author-type.js";
-import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
-import { toleranceFor } from "../compiled/tolerance.js";
-import { throwIfErrors, lower, traceAndCheck } from "./trace-and-check.js";
+import { toleranceFor, declaredToleranceFor } from "../compiled/tolerance.js";
+import { throwIfErrors, lower, traceAndCheck, tuningInterface } from "./trace-and-check.js";
 
 export interface CompileOptions {
   /** The author's source: names, comments, and errors that only the source shows. */

@@ -1,6 +1,6 @@
 /** Compiles an operator: its kernels, and the functions that call them. */
 import { preconditions } from "../analysis/preconditions.js";
-import { constantTileDims } from "../analysis/tile-sizes.js";
+import { constantTileDims } from "../analysis/dtype-bindings.js";
 import { emitOperator } from "../codegen/module/module.js";
 import { operatorSignature, shapesOf } from "../codegen/module/signature.js";
 import type {
@@ -16,7 +16,7 @@ import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
 import { rangesOf, sizesOf } from "../eval/bindings.js";
 import { assertCorrect } from "../eval/compare-reference.js";
-import { prefixDifference } from "../analysis/prefix-differences.js";
+import { prefixDifference } from "../analysis/rounding-sites.js";
 import { referenceQueries } from "../eval/evaluate-case.js";
 import {
   evaluateOperator,
@@ -29,13 +29,10 @@ import type { KernelIR } from "../ir/nodes.js";
 import type { OperatorIR } from "../ir/operator-ir.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source-index.js";
-import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
-import { toleranceFor } from "../compiled/tolerance.js";
+import { toleranceFor, declaredToleranceFor } from "../compiled/tolerance.js";
 import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
 import { operatorRoundingSites } from "../analysis/rounding-profile.js";
-import { byLaunch } from "./by-launch.js";
-import { namedTiles } from "./named-tiles.js";
-import { emitters } from "./emitters.js";
+import { emitters, byLaunch, namedTiles } from "./compiled-parts.js";
 import { type ComparableSide, withSide } from "./against.js";
 import { mergeCertificates, cachedProof, kernelInvariance, kernelScripts, SEARCH_LIMITS } from "./proof.js";
 import { outputProofs } from "../prove/equivalence/output-proofs.js";

@@ -38,9 +38,8 @@ import { argumentsOf, definitions, valuesIn, walk } from "../ir/walk.js";
 import { debugBarrier } from "../ops/effects.js";
 import { opOf } from "../ops/define.js";
 import { inferPreconditions } from "../prove/infer-preconditions.js";
-import { changeOps, viewsAt } from "./mends.js";
+import { changeOps, viewsAt, selectLanes } from "./mends.js";
 import { cachedProof } from "./proof.js";
-import { selectLanes } from "./selected-lanes.js";
 import { lower } from "./trace-and-check.js";
 
 type Meta = Readonly<Record<string, unknown>>;

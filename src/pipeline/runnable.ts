@@ -12,7 +12,7 @@ import type { Handle } from "../ir/handle.js";
 import { fromBytes, toBytes } from "../numerics/numeric-bits.js";
 import type { KernelFunction } from "../params/kernel.js";
 import type { callOnDevice } from "../runtime/devices/call.js";
-import { checkTolerance } from "../compiled/declared-tolerance.js";
+import { checkTolerance } from "../compiled/tolerance.js";
 import type { RawSpec } from "../dsl/spec-schema.js";
 
 type Values = Readonly<Record<string, unknown>>;

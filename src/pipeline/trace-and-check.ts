@@ -1,25 +1,24 @@
 /** Traces a kernel and runs all checks on it. */
-import { checkAccumulation } from "../check/accumulation.js";
+import { checkAccumulation, checkDotPrecision } from "../check/accumulation.js";
 import { checkConfigs, unusedParams } from "../check/configs.js";
-import { checkDotPrecision } from "../check/dot-precision.js";
-import { checkFaults } from "../check/known-faults.js";
+import { checkFaults, checkVersions } from "../check/known-faults.js";
 import { checkHost } from "../check/host-blocks.js";
-import { checkLimits } from "../check/tile-limits.js";
-import { checkOptional } from "../check/optional.js";
-import { checkPythonLimits } from "../check/python-limits.js";
+import { checkLimits, checkPythonLimits } from "../check/limits.js";
 import { checkStage } from "../check/stages.js";
-import { checkStructure } from "../check/structure.js";
-import { checkVersions } from "../check/triton-versions.js";
+import { checkStructure, checkOptional } from "../check/structure.js";
 import { checkUnused } from "../check/unused-values.js";
-import type { Config } from "../compiled/compiled-kernel.js";
-import { type Diagnostic, TileScriptError, warning } from "../diagnostics/diagnostic.js";
-import { noSource } from "../diagnostics/catalog/definition-codes.js";
+import type { Config, TestCase, CompiledKernel, FoundConfigs } from "../compiled/compiled-kernel.js";
+import { type Diagnostic, TileScriptError, warning, fail } from "../diagnostics/diagnostic.js";
+import { noSource, specValue } from "../diagnostics/catalog/definition-codes.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { trace } from "../dsl/trace.js";
 import type { KernelIR } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source-index.js";
 import { lowerViews } from "../lower/views.js";
-import { withConfigs } from "./tuning-interface.js";
+import { isPipelined, tileRoles } from "../analysis/tile-roles.js";
+import { configsInSource } from "../diagnostics/catalog/config-codes.js";
+import { sizesOf } from "../eval/bindings.js";
+import { estimateWork } from "../eval/cost-estimate.js";
 
 export interface CheckedTrace {
   readonly ir: KernelIR;
@@ -74,4 +73,46 @@ export function throwIfErrors(diagnostics: readonly Diagnostic[]): void {
 
 function noSourceWarning(ir: KernelIR): Diagnostic {
   return warning(noSource(ir.name), ir.at);
+}
+
+// The parts of a compiled kernel that only benchmarks and tuning use.
+
+function withConfigs(ir: KernelIR, configs: readonly Config[]): KernelIR {
+  return { ...ir, tuning: { ...ir.tuning, configs } };
+}
+
+export function tuningInterface(
+  ir: KernelIR,
+  source: SourceIndex | undefined,
+): Pick<CompiledKernel, "providers" | "flops" | "tuning"> {
+  const { at, flops, tuning } = ir;
+  return {
+    providers: Object.keys(ir.providers),
+    ...(flops && { flops: (testCase: TestCase) => flopsOf(ir, flops, testCase) }),
+    ...(tuning.key && {
+      tuning: {
+        ...(tuning.byGpu && { byGpu: true as const }),
+        ...(tuning.space && { space: tuning.space }),
+        roles: tileRoles(ir),
+        pipelined: isPipelined(ir),
+        traffic: (config: Config, testCase: TestCase) =>
+          estimateWork(withConfigs(ir, [config]), { ...testCase, config: 0 }),
+        unfit: (config: Config) => {
+          const singleConfig = withConfigs(ir, [config]);
+          return [...checkConfigs(singleConfig), ...checkLimits(singleConfig)][0]?.message;
+        },
+        rewrite: async (configs: readonly FoundConfigs[]) => {
+          const rewritten = at && (await source?.withConfigs(at, configs));
+          if (rewritten) return { file: at.file, ...rewritten };
+          return fail(configsInSource(ir.name), at);
+        },
+      },
+    }),
+  };
+}
+
+function flopsOf(ir: KernelIR, flops: NonNullable<KernelIR["flops"]>, testCase: TestCase): number {
+  const count = flops({ ...sizesOf(ir, testCase), ...testCase.scalars, ...testCase.constexprs });
+  if (typeof count === "number" && count >= 0) return count;
+  return fail(specValue.flops(ir.name, count), ir.at);
 }

@@ -24,7 +24,7 @@ import {
   type WhyIndexInt,
   type WhyWhole,
 } from "../types/promote.js";
-import { type DefaultDType, defaultDType, type UntypedNumber, whyDefaultDType } from "../types/default-dtype.js";
+import { type DefaultDType, defaultDType, type UntypedNumber, whyDefaultDType } from "../types/casts.js";
 import { sameShape, showShape, type Show } from "../types/shape.js";
 import type { El, Mut, MutOfNumber, Scalar, Sh, StateLike, TileLike } from "../types/tile.js";
 import { type ConstexprType, literalValue, type TileType, tileType, type Type } from "../types/types.js";

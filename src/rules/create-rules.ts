@@ -10,7 +10,7 @@ import {
   shapeMismatch,
 } from "../diagnostics/catalog/rule-codes.js";
 import { axisOf, type Axis, type DropAt, type WhyAxis, whyAxis, type WhyScalar } from "../types/axis.js";
-import { whyBitcast, whyCast, type WhyBitcast, type WhyCast } from "../types/casts.js";
+import { whyBitcast, whyCast, type WhyBitcast, type WhyCast, type NotADType, noDType } from "../types/casts.js";
 import {
   boundKind,
   unevenDimension,
@@ -36,9 +36,15 @@ import {
   type Dt,
   type Elem,
   type Fp8Name,
+  choices,
+  type Choices,
+  members,
+  type Members,
+  type OneOf,
+  dtypeSourceText,
+  type Token,
 } from "../types/dtype.js";
-import type { NotADType } from "../types/dtype-text.js";
-import type { Agree, FirstError, Validate, RuleError } from "../types/rule-error.js";
+import type { Agree, FirstError, Validate, RuleError, IsAny } from "../types/rule-error.js";
 import {
   hasAny,
   whyInt,
@@ -319,4 +325,40 @@ export function inferHistogram(x: Type, bins: Type, mask?: Type): Type | RuleErr
   const binsError = whyDim("histogram", bins);
   if (binsError) return binsError;
   return bins.kind === "constexpr" ? tileType("int32", [dimOf(bins)]) : dimensionKind("histogram");
+}
+
+// The rule of `x.as(dtype)`, which narrows the dtype of a tile.
+
+export type WhyAs<X, D extends DType<any>> = X extends TileLike ? WhyNarrow<X[El], D[Dt]> : NotATile<"as", X>;
+
+const narrowToMember = <DType extends Fact, Members extends Fact, Variable extends Fact, Cast extends Fact>(
+  dtype: DType,
+  members: Members,
+  variable: Variable,
+  cast: Cast,
+) => dtypeMismatch(`as: ${dtype} is none of ${members}, which ${variable} may be`, `cast with .to(${cast})`);
+const narrowDType = <From extends Fact, To extends Fact, DType extends Fact>(from: From, to: To, dtype: DType) =>
+  dtypeMismatch(
+    `as: this is ${from}, not ${to}`,
+    `cast with .to(${dtype}), or write it in an arm of tl.when(T.is(${dtype}), …)`,
+  );
+
+type WhyNarrow<E, F> =
+  IsAny<E> extends true
+    ? ""
+    : [Exclude<Members<F>, Members<E>>] extends [never]
+      ? ""
+      : E extends OneOf<infer Name, infer M>
+        ? SentenceOf<typeof narrowToMember<Call<F>, Choices<M>, Name, Token<F>>>
+        : SentenceOf<typeof narrowDType<Call<E>, Call<F>, Token<F>>>;
+
+/** The narrowed type, or a message. If dtype variables are bound, the concrete dtype must be one of the members. */
+export function inferAs(x: Type, dtype: Elem | undefined): Type | RuleError {
+  if (x.kind !== "tile") return notATile("as", x);
+  if (dtype === undefined) return noDType("as", "tl.int8");
+  const from = members(x.dtype);
+  if (members(dtype).every((name) => from.includes(name))) return tileType(dtype, x.shape);
+  return typeof x.dtype === "string"
+    ? narrowDType(x.dtype, dtypeDisplayName(dtype), dtypeSourceText(dtype))
+    : narrowToMember(dtypeDisplayName(dtype), choices(from), x.dtype.name, dtypeSourceText(dtype));
 }

@@ -16,7 +16,6 @@ import {
 import type { SentenceOf, Fact } from "../diagnostics/message.js";
 import { stateOperand } from "../types/operand.js";
 import { type ConstLike, type DimsOf, type ShapeArg, whyDims } from "../types/constexpr.js";
-import type { Bl, De, Descriptor, DescriptorLike, Us } from "./descriptor-types.js";
 import {
   dtypeDisplayName,
   type Call,
@@ -31,7 +30,20 @@ import {
   dtypeSourceText,
   type Token,
 } from "../types/dtype.js";
-import type { Ac, AddressLike, Pl, AddressElement, Tensor, TensorLike, View } from "./tensor-types.js";
+import type {
+  Ac,
+  AddressLike,
+  Pl,
+  AddressElement,
+  Tensor,
+  TensorLike,
+  View,
+  Bl,
+  De,
+  Descriptor,
+  DescriptorLike,
+  Us,
+} from "./tensor-types.js";
 import type { Agree, FirstError, Validate, IsAny, RuleError } from "../types/rule-error.js";
 import { whyWhole, type WhyWhole } from "../types/promote.js";
 import { type AsShape, type Dim, sameShape, type SameShape, type Shape, type Show, showShape } from "../types/shape.js";

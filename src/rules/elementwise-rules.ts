@@ -22,7 +22,7 @@ import {
   type WhyArith,
   type WhyQuotient,
 } from "./arithmetic-rules.js";
-import { defaultDType, type DefaultDType, whyDefaultDType } from "../types/default-dtype.js";
+import { defaultDType, type DefaultDType, whyDefaultDType } from "../types/casts.js";
 import type { Promote } from "../types/promote.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
 import { type ConstexprType, tileType, type TileType, type Type } from "../types/types.js";

@@ -16,7 +16,6 @@ import { type SentenceOf, type Fact, Message } from "../diagnostics/message.js";
 import { stateOperand, noOperand } from "../types/operand.js";
 import type { FirstError, Agree, Validate, IsAny, IsUnknown, RuleError } from "../types/rule-error.js";
 import type { ConstLike, Constexpr, TextOf } from "../types/constexpr.js";
-import type { DescriptorLike } from "./descriptor-types.js";
 import {
   dtypeDisplayName,
   members,
@@ -27,7 +26,7 @@ import {
   type Members,
   type Token,
 } from "../types/dtype.js";
-import type { AddressLike, Ac, Pl, AddressElement, TensorLike, View } from "./tensor-types.js";
+import type { AddressLike, Ac, Pl, AddressElement, TensorLike, View, DescriptorLike } from "./tensor-types.js";
 import {
   whyIndexInt,
   whyLiteral,

@@ -19,7 +19,7 @@ import { whyWideInt, type WhyWideInt, unsupportedDType } from "./elementwise-rul
 import type { ShapeOf } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { literalValue, type TileType, tileType, type Type } from "../types/types.js";
-import { whyDefaultDType } from "../types/default-dtype.js";
+import { whyDefaultDType } from "../types/casts.js";
 
 const seedShape = <Op extends Fact, Shape extends Fact>(op: Op, shape: Shape) =>
   operandKind(`${op}: the seed is a scalar, this is ${shape}`);

@@ -1,11 +1,6 @@
-/**
- * Types for parameters of helper functions, by the type of a dtype value: `TileOf<typeof T, ["BLOCK"]>` with
- * `const T = tl.dtype("T", […])`.
- */
-import type { Descriptor } from "./descriptor-types.js";
 import type { DType, Dt } from "../types/dtype.js";
 import type { Mut, Tile } from "../types/tile.js";
-import type { Pointer, Tensor, View } from "./tensor-types.js";
+import type { Pointer, Tensor, View, Descriptor } from "./tensor-types.js";
 import type { Access } from "../types/types.js";
 import type { Shape } from "../types/shape.js";
 

@@ -1,7 +1,5 @@
 /** Calls of the author's functions: walks their bodies with the abstract values of the arguments. */
 import { ts } from "./typescript.js";
-import { applyAnnotation } from "./annotations.js";
-import { region, type Region } from "./regions.js";
 import {
   type AbstractValue,
   type FunctionNode,
@@ -11,8 +9,12 @@ import {
   signature,
   weaken,
   Scope,
+  region,
+  type Region,
+  TRACED,
 } from "./abstract-values.js";
 import { type Frame, invocation, type Walk } from "./walk.js";
+import { typesOf, type Types } from "./author-modules.js";
 
 type FunctionValue = AbstractValue & { readonly kind: "function" };
 
@@ -128,4 +130,123 @@ function canFallThrough(last: ts.Statement | undefined): boolean {
     return !last.elseStatement || canFallThrough(last.thenStatement) || canFallThrough(last.elseStatement);
   }
   return !ts.isSwitchStatement(last) && !ts.isTryStatement(last);
+}
+
+// Abstract values from type annotations. Only types of TileScript and of the same file are known.
+
+/**
+ * The value of a variable or parameter with this type. `value` is the initializer or argument; undefined if unknown. A
+ * type that is optional, unknown or a union with a plain type makes the value uncertain, so that the author may test
+ * its presence.
+ */
+export function applyAnnotation(type: ts.TypeNode | undefined, value: AbstractValue | undefined): AbstractValue {
+  // `any` adds no information.
+  if (!type || type.kind === ts.SyntaxKind.AnyKeyword) return value ?? PLAIN;
+  const declared = readType(type, 0);
+  if (value === undefined) return declared ?? PLAIN;
+  return declared === undefined ? weaken(value) : meet(declared, value);
+}
+
+function meet(declared: AbstractValue, value: AbstractValue): AbstractValue {
+  if (declared.kind === "traced" && declared.isCertain) return value.kind === "plain" ? declared : value;
+  if (declared.kind === "holder" && value.kind === "holder") {
+    const keys = new Set([...declared.fields.keys(), ...value.fields.keys()]);
+    const fields = [...keys].map((key) => {
+      const declaredField = declared.fields.get(key) ?? declared.summary;
+      return [key, meet(declaredField, value.fields.get(key) ?? value.summary)] as const;
+    });
+    return holder(new Map(fields), meet(declared.summary, value.summary));
+  }
+  if (value.kind === "plain") return declared;
+  // A function type does not identify the function that is passed.
+  return weaken(value);
+}
+
+/** The value of a type; undefined for an unknown type. */
+function readType(type: ts.TypeNode, depth: number): AbstractValue | undefined {
+  if (depth > 8) return undefined;
+  const next = (each: ts.TypeNode): AbstractValue | undefined => readType(each, depth + 1);
+  if (ts.isParenthesizedTypeNode(type) || ts.isTypeOperatorNode(type)) return next(type.type);
+  if (ts.isArrayTypeNode(type)) return holder(new Map(), next(type.elementType) ?? PLAIN);
+  if (ts.isTupleTypeNode(type)) return tuple(type, next);
+  if (ts.isTypeLiteralNode(type)) return members(type.members, next);
+  if (ts.isUnionTypeNode(type)) return type.types.map((each) => next(each) ?? PLAIN).reduce(join);
+  if (ts.isIntersectionTypeNode(type)) return type.types.map(next).find((each) => each !== undefined);
+  if (ts.isTypeReferenceNode(type)) return reference(type, next);
+  return type.kind >= ts.SyntaxKind.FirstTypeNode || isKeyword(type) ? PLAIN : undefined;
+}
+
+function isKeyword(type: ts.TypeNode): boolean {
+  return (
+    type.kind === ts.SyntaxKind.NumberKeyword ||
+    type.kind === ts.SyntaxKind.StringKeyword ||
+    type.kind === ts.SyntaxKind.BooleanKeyword ||
+    type.kind === ts.SyntaxKind.UndefinedKeyword
+  );
+}
+
+type ReadType = (type: ts.TypeNode) => AbstractValue | undefined;
+
+function tuple(type: ts.TupleTypeNode, next: ReadType): AbstractValue {
+  const fields = type.elements.map((element, index) => {
+    const elementType = ts.isNamedTupleMember(element) ? element.type : element;
+    const isOptional = ts.isNamedTupleMember(element) ? element.questionToken : ts.isOptionalTypeNode(element);
+    const value =
+      next(ts.isOptionalTypeNode(elementType) || ts.isRestTypeNode(elementType) ? elementType.type : elementType) ??
+      PLAIN;
+    return [String(index), isOptional ? weaken(value) : value] as const;
+  });
+  return holder(new Map(fields));
+}
+
+function members(list: readonly ts.TypeElement[], next: ReadType): AbstractValue {
+  const fields = list.flatMap((member) => {
+    if (!ts.isPropertySignature(member) || !member.type || !ts.isIdentifier(member.name)) return [];
+    const value = next(member.type) ?? PLAIN;
+    return [[member.name.text, member.questionToken ? weaken(value) : value] as const];
+  });
+  return holder(new Map(fields));
+}
+
+/** The types of handles. Other exported types (dtypes, specs, options) are plain. */
+const HANDLES =
+  /^(?:Tile|TileLike|Scalar|Constexpr|Const(?:Bool|Float|String|Int|Like)|Tensor|View|Pointer|Descriptor|Address(?:Like)?|Mut|MutPointer)$/;
+
+function reference(type: ts.TypeReferenceNode, next: ReadType): AbstractValue | undefined {
+  const types = typesOf(type.getSourceFile());
+  const { typeName } = type;
+  if (ts.isQualifiedName(typeName)) {
+    const isNamespace = ts.isIdentifier(typeName.left) ? types.namespaces.has(typeName.left.text) : false;
+    return isNamespace && HANDLES.test(typeName.right.text) ? TRACED : undefined;
+  }
+  const name = typeName.text;
+  const [argument, valueArgument] = type.typeArguments ?? [];
+  if (argument && /^(?:Readonly)?Array$/.test(name)) return holder(new Map(), next(argument) ?? PLAIN);
+  if (argument && /^(?:Readonly|Required|NonNullable)$/.test(name)) return next(argument);
+  if (argument && name === "Partial") {
+    const value = next(argument);
+    return value && weaken(value);
+  }
+  if (valueArgument && name === "Record") return holder(new Map(), weaken(next(valueArgument) ?? PLAIN));
+  return namedType(type, name, types, next);
+}
+
+/** The value of a type parameter, or of a type that is imported or declared in the file. */
+function namedType(type: ts.TypeReferenceNode, name: string, types: Types, next: ReadType): AbstractValue | undefined {
+  const parameter = typeParameter(type, name);
+  if (parameter) return parameter.constraint && next(parameter.constraint);
+  const original = types.imported.get(name);
+  if (original !== undefined) return HANDLES.test(original) ? TRACED : undefined;
+  const local = types.local.get(name);
+  if (!local) return undefined;
+  return ts.isInterfaceDeclaration(local) ? members(local.members, next) : next(local.type);
+}
+
+function typeParameter(type: ts.Node, name: string): ts.TypeParameterDeclaration | undefined {
+  for (let node: ts.Node = type; node; node = node.parent) {
+    if (!ts.isFunctionLike(node)) continue;
+    const declaration = node.typeParameters?.find((parameter) => parameter.name.text === name);
+    if (declaration) return declaration;
+  }
+  return undefined;
 }

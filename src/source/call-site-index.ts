@@ -7,9 +7,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname } from "node:path";
 import type { SourceIndex } from "../ir/source-index.js";
-import { parseSource } from "./stack-guard.js";
-import { indexFiles } from "./indexed-files.js";
-import { type ModuleFile, type ReadFile, resolveFile, resolvePath } from "./imports.js";
+import { indexFiles, parseSource } from "./indexed-files.js";
+import { type ModuleFile, type ReadFile, resolveFile, resolvePath } from "./author-modules.js";
 import { ts } from "./typescript.js";
 
 const parseFile = (path: string): ts.SourceFile => parseSource(path, readFileSync(path, "utf8").replace(/^\uFEFF/, ""));

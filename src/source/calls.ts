@@ -4,11 +4,9 @@ import { earlyExit } from "../diagnostics/catalog/control-codes.js";
 import { hiddenCoercion, tracedCondition, unreadSource } from "../diagnostics/catalog/source-codes.js";
 import type { MessageOfCode } from "../diagnostics/diagnostic.js";
 import { keywordName } from "../diagnostics/python-names.js";
-import { region, type Region } from "./regions.js";
-import { callArray, callArrayFrom, addElements, listOf } from "./lists.js";
+import { callArray, callArrayFrom, addElements, listOf, checkReference, checkSynchronous } from "./lists.js";
 import { unwrap } from "./sites.js";
 import { mathMessage } from "./replacements.js";
-import { checkReference, checkSynchronous } from "./plain-functions.js";
 import {
   type AbstractValue,
   comparableFact,
@@ -25,6 +23,8 @@ import {
   containsTraced,
   OPTIONAL,
   TRACED,
+  region,
+  type Region,
 } from "./abstract-values.js";
 import type { Frame, Walk } from "./walk.js";
 

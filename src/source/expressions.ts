@@ -12,7 +12,6 @@ import {
 import type { MessageOfCode } from "../diagnostics/diagnostic.js";
 import { checkArrayLength } from "./calls.js";
 import { elementsOf, concatLists, listOf } from "./lists.js";
-import { boundaryBetween } from "./regions.js";
 import { isLogical, unwrap } from "./sites.js";
 import {
   firstTerm,
@@ -42,6 +41,7 @@ import {
   OPTIONAL,
   TRACED,
   weaken,
+  boundaryBetween,
 } from "./abstract-values.js";
 import { type Frame, innerFrame, type Walk } from "./walk.js";
 

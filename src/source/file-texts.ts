@@ -1,8 +1,7 @@
 /** The source index over texts in memory, for web pages. */
 import type { SourceIndex } from "../ir/source-index.js";
-import { parseSource } from "./stack-guard.js";
-import { resolveFile, resolvePath } from "./imports.js";
-import { indexFiles } from "./indexed-files.js";
+import { resolveFile, resolvePath } from "./author-modules.js";
+import { indexFiles, parseSource } from "./indexed-files.js";
 import type { ts } from "./typescript.js";
 
 /** Creates a source index from texts, keyed by the paths in stack traces. Imports are resolved among these texts. */

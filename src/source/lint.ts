@@ -6,13 +6,11 @@
  */
 import { type Diagnostic, errorDiagnostic, warning } from "../diagnostics/diagnostic.js";
 import type { ComparisonSite } from "../ir/source-index.js";
-import { applyAnnotation } from "./annotations.js";
 import { evaluateCall } from "./calls.js";
 import { evaluateCondition, evaluate } from "./expressions.js";
 import { toEdit, startOf } from "./replacements.js";
-import { createFunctions } from "./author-functions.js";
-import type { Files } from "./imports.js";
-import { AuthorModules } from "./author-modules.js";
+import { createFunctions, applyAnnotation } from "./author-functions.js";
+import { AuthorModules, type Files } from "./author-modules.js";
 import { comparableFact } from "./abstract-values.js";
 import { bind, walkStatements } from "./statements.js";
 import type { ts } from "./typescript.js";

@@ -14,8 +14,7 @@ import {
 } from "ts-morph";
 import { formatLiteral } from "../compiled/canonical-json.js";
 import type { Config, FoundConfigs } from "../compiled/compiled-kernel.js";
-import { configsForExactGpu, formatGpu, listsOf } from "../compiled/configs-by-gpu.js";
-import type { Architecture } from "../compiled/kernel-targets.js";
+import { type Architecture, configsForExactGpu, formatGpu, listsOf } from "../compiled/gpus.js";
 import { isSameLocation } from "../diagnostics/diagnostic.js";
 import type { RewrittenText } from "../ir/source-index.js";
 import { property, type ConfigsLiteral, configsLiteral } from "./spec-locations.js";

@@ -1,6 +1,6 @@
 /** Source locations of the fields of a kernel's spec. */
 import { ts } from "./typescript.js";
-import { type PerGpu, listsOf } from "../compiled/configs-by-gpu.js";
+import { type PerGpu, listsOf } from "../compiled/gpus.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { SpecLocations } from "../ir/source-index.js";
 import { locate, unwrap } from "./sites.js";

@@ -4,8 +4,6 @@ import { unwrap } from "./sites.js";
 import { earlyExit } from "../diagnostics/catalog/control-codes.js";
 import { hiddenCoercion, tracedCondition } from "../diagnostics/catalog/source-codes.js";
 import { assign, narrowedFrame, patternValue, testedNames, narrowNames } from "./expressions.js";
-import { type CountedLoop, countedLoop } from "./counted-loops.js";
-import { region } from "./regions.js";
 import {
   type AbstractValue,
   elementOf,
@@ -18,6 +16,7 @@ import {
   ERROR_VALUE,
   TRACED,
   weaken,
+  region,
 } from "./abstract-values.js";
 import { type Frame, innerFrame, type Walk } from "./walk.js";
 
@@ -218,4 +217,55 @@ function walkMembers(walk: Walk, node: ts.ClassDeclaration, frame: Frame): void 
     if (ts.isMethodDeclaration(member) && member.body) walk.functionValue(member as FunctionNode, frame);
     if (ts.isPropertyDeclaration(member) && member.initializer) walk.evaluate(member.initializer, frame);
   }
+}
+
+// Recognizes counted JavaScript loops, `for (let k = 0; k < K; k += BLOCK)`, and formats the equivalent `tl.range`
+// loop.
+
+const K = ts.SyntaxKind;
+
+interface CountedLoop {
+  /** The bounds and the step. */
+  readonly numbers: readonly ts.Expression[];
+  /** `for (const k of tl.range(0, K, BLOCK))` */
+  readonly head: string;
+}
+
+/** The parts of a loop that counts one variable up to a bound; undefined for any other loop. */
+function countedLoop({ initializer, condition, incrementor }: ts.ForStatement): CountedLoop | undefined {
+  if (!initializer || !ts.isVariableDeclarationList(initializer) || initializer.declarations.length !== 1)
+    return undefined;
+  const [{ name, initializer: start }] = initializer.declarations as unknown as [ts.VariableDeclaration];
+  if (!ts.isIdentifier(name) || !start || !condition || !ts.isBinaryExpression(condition)) return undefined;
+  const isName = (node: ts.Expression): boolean => ts.isIdentifier(node) && node.text === name.text;
+  const { operatorToken, left: lhs, right: bound } = condition;
+  const isInclusive = operatorToken.kind === K.LessThanEqualsToken;
+  if (!isName(lhs) || !(isInclusive || operatorToken.kind === K.LessThanToken)) return undefined;
+  const step = stepOf(incrementor, isName);
+  if (step === "other") return undefined;
+  // `K / BLOCK` iterations: one per block.
+  const blocks = ts.isBinaryExpression(bound) && bound.operatorToken.kind === K.SlashToken ? bound : undefined;
+  const text = blocks ? `tl.cdiv(${blocks.left.getText()}, ${blocks.right.getText()})` : bound.getText();
+  const end = isInclusive ? `${text}.add(1)` : text;
+  const bounds = [start.getText(), end, ...(step ? [step.getText()] : [])];
+  const ends = blocks ? [blocks.left, blocks.right] : [bound];
+  return {
+    numbers: [start, ...ends, ...(step ? [step] : [])],
+    head: `for (const ${name.text} of tl.range(${bounds.join(", ")}))`,
+  };
+}
+
+/** The step of an incrementor; undefined for 1, or "other" if the incrementor is not a sum. */
+function stepOf(
+  node: ts.Expression | undefined,
+  isName: (node: ts.Expression) => boolean,
+): ts.Expression | undefined | "other" {
+  if (!node) return "other";
+  if (ts.isPostfixUnaryExpression(node) || ts.isPrefixUnaryExpression(node))
+    return node.operator === K.PlusPlusToken && isName(node.operand) ? undefined : "other";
+  if (!ts.isBinaryExpression(node) || !isName(node.left)) return "other";
+  if (node.operatorToken.kind === K.PlusEqualsToken) return node.right;
+  const { right } = node;
+  const isSum = ts.isBinaryExpression(right) && right.operatorToken.kind === K.PlusToken && isName(right.left);
+  return node.operatorToken.kind === K.EqualsToken && isSum ? right.right : "other";
 }

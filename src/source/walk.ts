@@ -2,8 +2,7 @@
 import type { ts } from "./typescript.js";
 import type { MessageOfCode } from "../diagnostics/diagnostic.js";
 import type { ReplacedTexts, TextReplacement } from "./replacements.js";
-import { type AbstractValue, type FunctionNode, Scope } from "./abstract-values.js";
-import type { Region } from "./regions.js";
+import { type AbstractValue, type FunctionNode, Scope, type Region } from "./abstract-values.js";
 
 /** One call of a function: the targets of its `break` and `continue`, and the values that it returns and yields. */
 export interface Invocation {

@@ -14,9 +14,8 @@ import { UsageError } from "../runtime/system/errors.js";
 import { textReport } from "../runtime/report/text.js";
 import { summarize } from "../runtime/verify/summary.js";
 import { verify } from "../runtime/verify/plan-cases.js";
-import { describeErrorKind } from "../compiled/error-kind.js";
-import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
-import { toleranceOfSum } from "../compiled/tolerance.js";
+import { describeErrorKind } from "../compiled/errors.js";
+import { toleranceOfSum, declaredToleranceFor } from "../compiled/tolerance.js";
 
 /** Options for the verification. As on the command line, omitted ones have defaults. */
 export interface VerifyMatcherOptions extends RunOptions {

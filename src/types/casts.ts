@@ -1,6 +1,6 @@
 /** Rules of casts, and the result dtypes of reductions. */
 import type { Fact, SentenceOf } from "../diagnostics/message.js";
-import { dtypeUnsupported, dtypeMismatch } from "../diagnostics/catalog/rule-codes.js";
+import { dtypeUnsupported, dtypeMismatch, numberType, operandKind } from "../diagnostics/catalog/rule-codes.js";
 import {
   dtypeDisplayName,
   dtypeTable,
@@ -15,9 +15,14 @@ import {
   type Fp8Name,
   type IntName,
   type Members,
+  dtypeNames,
 } from "./dtype.js";
 import type { IsAny, Same, RuleError } from "./rule-error.js";
-import { unify, type Unify } from "./promote.js";
+import { unify, type Unify, type Fraction } from "./promote.js";
+import type { ConstLike } from "./constexpr.js";
+import { LIMITS } from "./limits.js";
+import { literalValue, type ConstexprType, type Type } from "./types.js";
+import { foreignConstants } from "./unsupported-names.js";
 
 type Common = "float16" | "float32";
 
@@ -115,3 +120,86 @@ export const mixedResults = <Op extends Fact, DType extends Fact>(op: Op, dtype:
 /** The rule that all members of a dtype variable have the same result dtype. */
 export type WhyReduceElement<Op extends string, E, R> =
   IsAny<E> extends true ? "" : IsAny<R> extends true ? SentenceOf<typeof mixedResults<Op, Call<E>>> : "";
+
+// The dtype that Triton infers for a number without a tile operand, as measured: `tl.where(mask, 1, 0)`, `count = 0`.
+
+/** A number, a boolean, or a constexpr of either. */
+export type UntypedNumber = number | boolean | ConstLike<any, "int" | "float" | "bool">;
+
+/**
+ * int32, float32 for a fraction, int1 for a boolean. JavaScript does not distinguish 1.0 from 1, so a whole number is
+ * an integer. The result is `any` for a number of type `number`, such as Infinity.
+ */
+export type DefaultDType<X> =
+  IsAny<X> extends true
+    ? any
+    : X extends boolean | ConstLike<any, "bool">
+      ? "int1"
+      : X extends ConstLike<any, "float">
+        ? "float32"
+        : X extends number
+          ? number extends X
+            ? any
+            : `${X}` extends Fraction
+              ? "float32"
+              : "int32"
+          : "int32";
+
+/** The same at run time. Undefined if the type is not that of a number. */
+export function defaultDType(type: Type): DTypeName | undefined {
+  return type.kind === "constexpr" ? DEFAULT_DTYPES[type.of] : undefined;
+}
+const DEFAULT_DTYPES: Readonly<Partial<Record<ConstexprType["of"], DTypeName>>> = {
+  bool: "int1",
+  float: "float32",
+  int: "int32",
+};
+
+/** Checks the range of the default dtype. Triton would choose a wider one for a large literal, so the author must. */
+export function whyDefaultDType(op: string, type: ConstexprType): RuleError | undefined {
+  const value = literalValue(type);
+  if (value === undefined || !Number.isFinite(value) || value === 0) return undefined;
+  if (type.of === "int") {
+    const isInRange = value >= -LIMITS.int32End && value < LIMITS.int32End;
+    return isInRange
+      ? undefined
+      : numberType(`${op}: ${type.text} does not fit int32`, `write tl.full([], ${type.text}, tl.int64)`);
+  }
+  const magnitude = Math.abs(value);
+  const isInRange = magnitude >= MIN_NORMAL_FLOAT32 && magnitude <= MAX_FLOAT32;
+  return isInRange
+    ? undefined
+    : numberType(`${op}: ${type.text} does not fit float32`, `write tl.full([], ${type.text}, tl.float64)`);
+}
+
+/** The range of normal numbers of float32. */
+const MIN_NORMAL_FLOAT32 = 2 ** -126;
+const MAX_FLOAT32 = (2 - 2 ** -23) * 2 ** 127;
+
+// Remedies for strings that are passed as dtypes, as PyTorch and Triton allow.
+
+const concreteNames = new Set<string>(dtypeNames);
+
+/** The dtype with this name in Triton or PyTorch: `"float32"`, `"fp16"`, `"torch.int"`. */
+export function dtypeOfText(text: unknown): string | undefined {
+  if (typeof text !== "string") return undefined;
+  const name = text.replace(/^(?:torch|tl)\./, "");
+  if (concreteNames.has(name)) return `tl.${name}`;
+  const alias = Object.hasOwn(foreignConstants, name) ? foreignConstants[name as keyof typeof foreignConstants] : "";
+  return concreteNames.has(alias.replace("tl.", "")) ? alias : undefined;
+}
+
+const textAsDType = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  operandKind(`${op}: a dtype is not text`, `write ${dtype}`);
+export const noDType = <Op extends Fact, Example extends Fact>(op: Op, example: Example) =>
+  operandKind(`${op}: needs a dtype, such as ${example}`);
+
+/** The message for a value that is not a dtype. For the name of a dtype, it suggests that dtype. */
+export function notADType(op: string, value: unknown, example = "tl.float32"): RuleError {
+  const dtype = dtypeOfText(value);
+  return dtype === undefined ? noDType(op, example) : textAsDType(op, dtype);
+}
+/** The same at type level, for TileScript's names of dtypes. */
+export type NotADType<Op extends string, D> = D extends DTypeName
+  ? SentenceOf<typeof textAsDType<Op, `tl.${D}`>>
+  : SentenceOf<typeof noDType<Op, "tl.float32">>;

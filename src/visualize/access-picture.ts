@@ -1,9 +1,18 @@
 /** Draws memory accesses: each tensor is a grid of loaded, stored, masked or refused elements. */
 import type { Access } from "../compiled/access.js";
-import { type Drawing, svgOf } from "./drawing.js";
-import { drawPanels, type CellStyle, type Panel } from "./panels.js";
-import { blockOf, type Cell, keyOf } from "./placed-tensor.js";
-import { type Counts, LOADED, MASKED, REFUSED, STORED, type TensorAccessMap, accessMaps } from "./access-map.js";
+import { drawPanels, type CellStyle, type Panel, type Drawing, svgOf } from "./panels.js";
+import {
+  type Counts,
+  LOADED,
+  MASKED,
+  REFUSED,
+  STORED,
+  type TensorAccessMap,
+  accessMaps,
+  blockOf,
+  type Cell,
+  keyOf,
+} from "./access-map.js";
 
 const LEGEND = [
   { className: "loaded", label: "loaded" },

@@ -1,9 +1,7 @@
 /** A map of the program that writes each element. It shows gaps and races. */
 import type { Access } from "../compiled/access.js";
-import { type Drawing, svgOf } from "./drawing.js";
-import { drawPanels, type CellStyle, type LegendEntry, type Panel } from "./panels.js";
-import { blockOf, type Cell, keyOf, type TensorGrid } from "./placed-tensor.js";
-import { byTensor } from "./access-map.js";
+import { drawPanels, type CellStyle, type LegendEntry, type Panel, type Drawing, svgOf } from "./panels.js";
+import { byTensor, blockOf, type Cell, keyOf, type TensorGrid } from "./access-map.js";
 
 /** The number of colors, which programs use cyclically. */
 const COLOR_COUNT = 8;

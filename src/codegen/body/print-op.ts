@@ -14,7 +14,7 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import { type CallSpelling, isValueKind, type Op, type Spelling } from "../../ir/op.js";
-import { typedArguments } from "../../ir/typed.js";
+import { typedArguments } from "../../ir/walk.js";
 import { none, type Type } from "../../types/types.js";
 import * as py from "../syntax/py-build.js";
 import type {

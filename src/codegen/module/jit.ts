@@ -25,7 +25,7 @@ import type { KernelNames } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
 import type { Expression, FunctionDef, Parameter, Block as PyBlock } from "../syntax/py.js";
 import { isPruned, prunedRequirements } from "../wrapper/requirements.js";
-import { isPerGpu } from "../../compiled/configs-by-gpu.js";
+import { isPerGpu } from "../../compiled/gpus.js";
 import { flatText } from "../syntax/layout-expression.js";
 
 /** The helper functions, followed by the kernel that calls them. */

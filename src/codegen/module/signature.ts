@@ -13,7 +13,7 @@ import type {
   TensorSignature,
 } from "../../compiled/compiled-kernel.js";
 import { type Elem, isFloatElem } from "../../types/dtype.js";
-import { optionalSizes } from "../../analysis/optional-sizes.js";
+import { optionalSizes } from "../../analysis/launch-facts.js";
 import { tensorsViaDescriptor, requiredDivisors } from "../../analysis/descriptor-tensors.js";
 import {
   type ConstexprParam,
@@ -30,7 +30,7 @@ import {
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import { roundingProfileOf, operatorRoundingProfile } from "../../analysis/rounding-profile.js";
 import { sharedStrides } from "../../analysis/preconditions.js";
-import { tileSizes } from "../../analysis/tile-sizes.js";
+import { tileSizes } from "../../analysis/dtype-bindings.js";
 import { rangeOf, walkAll } from "../../ir/walk.js";
 import { hostInputs } from "../body/host-expressions.js";
 import { drawArguments, authorInputs } from "../reference/drawn-inputs.js";

@@ -1,6 +1,6 @@
 /** The Python names of a kernel's arguments, in the `@triton.jit` function and in its wrapper. */
 import { descriptorsWithTunedBlocks } from "../../analysis/descriptor-tensors.js";
-import { isPerGpu } from "../../compiled/configs-by-gpu.js";
+import { isPerGpu } from "../../compiled/gpus.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { reservedName } from "../../diagnostics/catalog/definition-codes.js";
 import {
@@ -23,7 +23,7 @@ import {
 import type { SourceIndex } from "../../ir/source-index.js";
 import { embedExterns, type Externs, NO_EXTERNS } from "./extern-source.js";
 import { isUsable, Names, snakeCase } from "./names.js";
-import { optionalSizes } from "../../analysis/optional-sizes.js";
+import { optionalSizes } from "../../analysis/launch-facts.js";
 
 /**
  * Names that `kernel[grid](…)` reserves: launch options, and locals of the function that Triton generates to bind

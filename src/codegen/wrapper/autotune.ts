@@ -1,6 +1,6 @@
 /** The decorators of a kernel: `@triton.autotune` outermost, then `@triton.heuristics`, then `@triton.jit`. */
 import type { Config } from "../../compiled/compiled-kernel.js";
-import { type ConfigGpu, formatGpu, isPerGpu } from "../../compiled/configs-by-gpu.js";
+import { type ConfigGpu, formatGpu, isPerGpu } from "../../compiled/gpus.js";
 import type { HostBlock, KernelIR, Value } from "../../ir/nodes.js";
 import { walkUses } from "../../ir/walk.js";
 import { preHook } from "./descriptors.js";

@@ -7,7 +7,7 @@ import {
   type SizeParam,
   type Value,
 } from "../../ir/nodes.js";
-import { optionalSizes } from "../../analysis/optional-sizes.js";
+import { optionalSizes } from "../../analysis/launch-facts.js";
 import { type PreconditionOf, preconditionsOf } from "../../analysis/preconditions.js";
 import { outputName, type KernelNames, literalNumber } from "../names/kernel-names.js";
 import { flatText as printExpression } from "../syntax/layout-expression.js";

@@ -9,7 +9,7 @@ import {
   type Param,
 } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
-import { type DeviceProperties, H200 } from "../../compiled/device-properties.js";
+import { type DeviceProperties, H200 } from "../../compiled/gpus.js";
 import { snakeCase } from "../names/names.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, Keyword, Statement, FunctionDef, Parameter } from "../syntax/py.js";

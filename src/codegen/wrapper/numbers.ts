@@ -14,7 +14,7 @@ import { type NumberParam, numberParams, type KernelNames, valueName } from "../
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression } from "../syntax/py.js";
 import { torchDType, type WrapperContext } from "./checks.js";
-import { optionalSizes } from "../../analysis/optional-sizes.js";
+import { optionalSizes } from "../../analysis/launch-facts.js";
 import { hostExpression, hostInputs } from "../body/host-expressions.js";
 
 /** Functions of the library. */

@@ -1,5 +1,3 @@
-/** Checks of the author's requirements, and of derived sizes, which must not be negative. */
-import { isPerGpu } from "../../compiled/configs-by-gpu.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import { type HostBlock, type KernelIR, type OpStatement, paramsOf, type Value } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
@@ -7,7 +5,7 @@ import * as py from "../syntax/py-build.js";
 import type { Block, Expression } from "../syntax/py.js";
 import { check, type MessagePart, messageOf, type WrapperContext, deviceOf, INTERPRETED } from "./checks.js";
 import { hasFloatAtomics } from "../../analysis/memory-effects.js";
-import { formatTargets } from "../../compiled/kernel-targets.js";
+import { formatTargets, isPerGpu } from "../../compiled/gpus.js";
 import { resultsOf, walkAll } from "../../ir/walk.js";
 import { members } from "../../types/dtype.js";
 

@@ -3,7 +3,7 @@
  * the outputs and launches the kernel. It synchronizes with the GPU only to check promises, on request.
  */
 import { writtenPointers } from "../../analysis/memory-effects.js";
-import { optionalSizes } from "../../analysis/optional-sizes.js";
+import { optionalSizes } from "../../analysis/launch-facts.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import {
   isMemoryParam,

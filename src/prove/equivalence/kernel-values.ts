@@ -13,8 +13,7 @@ import {
 } from "../../ir/nodes.js";
 import { isInt, members } from "../../types/dtype.js";
 import type { Type } from "../../types/types.js";
-import { typedArguments } from "../../ir/typed.js";
-import { callBindings } from "../../ir/walk.js";
+import { callBindings, typedArguments } from "../../ir/walk.js";
 import {
   asInteger,
   asTruth,

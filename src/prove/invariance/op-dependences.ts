@@ -2,8 +2,7 @@
 import { atAxis } from "../../types/axis.js";
 import { type Argument, isFunction, isLiteral, operandOf, type OpStatement, type Value } from "../../ir/nodes.js";
 import type { OpFold } from "../../ir/op.js";
-import { typedArguments } from "../../ir/typed.js";
-import { walk } from "../../ir/walk.js";
+import { walk, typedArguments } from "../../ir/walk.js";
 import { number, symbol, type Term } from "../../symbolic/term.js";
 import { isInt, members } from "../../types/dtype.js";
 import { type Environment, isOne, type TermTile } from "../model/symbolic-environment.js";

@@ -1,6 +1,6 @@
 /** Symbolic accesses: for each lane, the index of an element of a tensor, and whether the lane is active. */
 import { atAxis } from "../../types/axis.js";
-import type { BoundsChecks, ViewAxis } from "../../analysis/view-bounds.js";
+import type { BoundsChecks, ViewAxis } from "../../analysis/in-bounds.js";
 import {
   type Argument,
   isList,

@@ -1,6 +1,6 @@
 /** A launch with symbolic parameters, and the facts that are true before the first program runs. */
 import { atAxis } from "../../types/axis.js";
-import { tileSizes } from "../../analysis/tile-sizes.js";
+import { tileSizes } from "../../analysis/dtype-bindings.js";
 import {
   type Argument,
   type ConstexprParam,
@@ -16,8 +16,7 @@ import {
   tensorsOf,
   type Value,
 } from "../../ir/nodes.js";
-import { typedArguments } from "../../ir/typed.js";
-import { hostBlockOf } from "../../ir/walk.js";
+import { hostBlockOf, typedArguments } from "../../ir/walk.js";
 import {
   andTerm,
   atLeast,
@@ -43,7 +42,7 @@ import {
   truth,
 } from "../../symbolic/term.js";
 import { isInt, members } from "../../types/dtype.js";
-import { readText } from "../../types/constexpr-value.js";
+import { readText } from "../../types/constexpr-text.js";
 import type { Dim } from "../../types/shape.js";
 import { zip } from "../algebra/zip.js";
 import { cacheKey } from "../../compiled/canonical-json.js";

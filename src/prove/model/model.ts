@@ -3,7 +3,7 @@
  * on the IR before views are lowered.
  */
 import type { Precondition } from "../../analysis/preconditions.js";
-import { viewBounds } from "../../analysis/view-bounds.js";
+import { viewBounds } from "../../analysis/in-bounds.js";
 import {
   type Argument,
   type Block,

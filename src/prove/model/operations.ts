@@ -2,7 +2,7 @@
 import { atAxis, permuteAxes, unpermuteAxes } from "../../types/axis.js";
 import { type Argument, isList, isLiteral, type OpStatement, operandOf } from "../../ir/nodes.js";
 import type { Op, OperandKind, OpLowering } from "../../ir/op.js";
-import { typedArguments } from "../../ir/typed.js";
+import { typedArguments } from "../../ir/walk.js";
 import { members } from "../../types/dtype.js";
 import type { Type } from "../../types/types.js";
 import {

@@ -1,7 +1,6 @@
 /** fast-check arbitraries for test cases of a kernel, derived from its signature. */
 import fc from "fast-check";
-import type { Architecture } from "../../compiled/kernel-targets.js";
-import { type DeviceProperties, H200 } from "../../compiled/device-properties.js";
+import { type Architecture, type DeviceProperties, H200 } from "../../compiled/gpus.js";
 import { boundarySizes } from "../../compiled/boundary-sizes.js";
 import {
   type TestCase,

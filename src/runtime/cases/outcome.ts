@@ -5,7 +5,7 @@ import type { FailureKind, SpecializedRun, WireFailure } from "../worker/protoco
 import { endlessLoop } from "../../diagnostics/catalog/control-codes.js";
 import { hostValue } from "../../diagnostics/catalog/host-codes.js";
 import { specInputs, torchCall } from "../../diagnostics/catalog/reference-codes.js";
-import { EvaluationTimeout } from "../../compiled/timeout.js";
+import { EvaluationTimeout } from "../../compiled/errors.js";
 import { EnvironmentError } from "../system/errors.js";
 import { eachMapping, LEAST_UPPER_BOUND, originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { isAbsolute, relative, resolve } from "node:path";

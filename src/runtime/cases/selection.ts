@@ -8,8 +8,7 @@ import {
   type Signature,
   type TensorSignature,
 } from "../../compiled/compiled-kernel.js";
-import { configsFor } from "../../compiled/configs-by-gpu.js";
-import type { Architecture } from "../../compiled/kernel-targets.js";
+import { type Architecture, configsFor } from "../../compiled/gpus.js";
 import { cacheKey } from "../../compiled/canonical-json.js";
 
 export interface Selection {

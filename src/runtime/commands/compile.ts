@@ -3,7 +3,7 @@ import pc from "picocolors";
 import { printDiagnostic } from "../report/text-blocks.js";
 import { type Layout, type TestCase, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
 import { allLayouts } from "../cases/selection.js";
-import type { DeviceName } from "../../compiled/device-names.js";
+import type { DeviceName } from "../../compiled/gpus.js";
 import { compileForTargets } from "../target-compile/targets.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import {

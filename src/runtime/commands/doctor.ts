@@ -3,7 +3,7 @@ import pc from "picocolors";
 import { closeDevice, missingPython, openDevices } from "../devices/devices.js";
 import { findPython, type Discovery, rayLock } from "../worker/environment.js";
 import { chosenDevice, type ChosenDevice } from "../invocation/chosen-device.js";
-import type { DeviceName } from "../../compiled/device-names.js";
+import type { DeviceName } from "../../compiled/gpus.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/errors.js";
 import type { DoctorReport, SetupReport } from "../report/reports.js";

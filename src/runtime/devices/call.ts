@@ -4,7 +4,7 @@ import { dirname, join, posix } from "node:path";
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { deviceRun } from "../../diagnostics/catalog/call-codes.js";
-import type { DeviceName } from "../../compiled/device-names.js";
+import type { DeviceName } from "../../compiled/gpus.js";
 import { sharedDevice } from "./devices.js";
 import { type Host, isHost } from "../worker/host.js";
 import { UsageError } from "../system/errors.js";

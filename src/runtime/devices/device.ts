@@ -1,5 +1,5 @@
 /** A device that runs cases, and the options by which it is opened. */
-import { type DeviceName, type DeviceKind, deviceKinds } from "../../compiled/device-names.js";
+import { type DeviceName, type DeviceKind, deviceKinds } from "../../compiled/gpus.js";
 import type { PythonEnvironment } from "../worker/environment.js";
 import type { Remote } from "../worker/host.js";
 import type { HelloResult } from "../worker/protocol.js";

@@ -4,7 +4,7 @@ import { RemoteHost } from "../remote/remote-host.js";
 import type { SshAddress } from "../remote/addresses.js";
 import type { Host } from "../worker/host.js";
 import { openCluster } from "./ray-devices.js";
-import type { DeviceName } from "../../compiled/device-names.js";
+import type { DeviceName } from "../../compiled/gpus.js";
 import {
   type Device,
   type PythonDevice,

@@ -6,7 +6,7 @@ import { EnvironmentError } from "../system/errors.js";
 import { findPython, type DiscoveryOptions, type PythonEnvironment } from "../worker/environment.js";
 import { type RemoteMachine, missingPython, openDevices, openRemoteMachine, openGpus } from "./devices.js";
 import { type Device, type DeviceOptions, type PythonDevice, parseDevice } from "./device.js";
-import type { DeviceName } from "../../compiled/device-names.js";
+import type { DeviceName } from "../../compiled/gpus.js";
 import { RayClusterClient } from "../remote/ray-cluster.js";
 import { Compilers } from "../worker/worker.js";
 import type { Remote } from "../worker/host.js";

@@ -9,10 +9,16 @@ import type {
   Ranges,
   TensorSignature,
 } from "../../compiled/compiled-kernel.js";
-import { type DeviceProperties, H200 } from "../../compiled/device-properties.js";
-import { declaredToleranceFor, declaredTolerance } from "../../compiled/declared-tolerance.js";
+import { type DeviceProperties, H200 } from "../../compiled/gpus.js";
 import { shapeOf } from "../cases/cases.js";
-import { gradientTolerance, roundingUnit, type ExecutionMode, toleranceFor } from "../../compiled/tolerance.js";
+import {
+  gradientTolerance,
+  roundingUnit,
+  type ExecutionMode,
+  toleranceFor,
+  declaredToleranceFor,
+  declaredTolerance,
+} from "../../compiled/tolerance.js";
 import {
   type BenchRequest,
   type CallRequest,

@@ -1,7 +1,7 @@
 /** The device of a command: from the command line, the environment, or a file. */
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { DeviceName } from "../../compiled/device-names.js";
+import type { DeviceName } from "../../compiled/gpus.js";
 import { parseDevice } from "../devices/device.js";
 import { UsageError } from "../system/errors.js";
 

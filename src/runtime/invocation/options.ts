@@ -10,7 +10,7 @@ import {
 } from "../../compiled/compiled-kernel.js";
 import { defaultDeadlineMs } from "../verify/case-steps.js";
 import { type Selection, layoutsOf, tensorsWithLayout } from "../cases/selection.js";
-import type { DeviceName } from "../../compiled/device-names.js";
+import type { DeviceName } from "../../compiled/gpus.js";
 import { parseSweep, type BenchmarkCase, type Sweep } from "../cases/command-cases.js";
 import { parseBudget } from "../measure/tuner.js";
 import { UsageError } from "../system/errors.js";

@@ -13,8 +13,7 @@ import {
 import { configAt, valuesOf } from "../cases/cases.js";
 import { UsageError } from "../system/errors.js";
 import { configKey } from "./trial-cache.js";
-import { configsFor, configsForExactGpu, formatGpu } from "../../compiled/configs-by-gpu.js";
-import type { Architecture } from "../../compiled/kernel-targets.js";
+import { type Architecture, configsFor, configsForExactGpu, formatGpu } from "../../compiled/gpus.js";
 
 /** A config that was dropped before it ran, with the reason. */
 export interface Pruned {

@@ -12,7 +12,7 @@ import type {
 import { combinations, type Pruned, whyInvalid, declaredConfigs } from "./candidates.js";
 import { type DeviceLimits, bytesOf, rateOf } from "./roofline.js";
 import { configKey } from "./trial-cache.js";
-import { H200 } from "../../compiled/device-properties.js";
+import { H200 } from "../../compiled/gpus.js";
 import { valuesOf } from "../cases/cases.js";
 
 /** The number of tiles retained per case. The model ranks the best tile among the first few. */

@@ -10,8 +10,7 @@ import type {
   Tolerance,
 } from "../../compiled/compiled-kernel.js";
 import { requirements, supportedVersions } from "../../compiled/versions.js";
-import { declaredToleranceFor, declaredTolerance } from "../../compiled/declared-tolerance.js";
-import { gradientTolerance, toleranceFor } from "../../compiled/tolerance.js";
+import { gradientTolerance, toleranceFor, declaredToleranceFor, declaredTolerance } from "../../compiled/tolerance.js";
 import { deviceLimits } from "../verify/runner.js";
 import { type Limits, planCases, type PlannedCase } from "../cases/cases.js";
 import { dtypeOf } from "../devices/request.js";

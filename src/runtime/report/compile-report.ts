@@ -1,7 +1,7 @@
 /** The report of `compile`: diagnostics at the author's lines, a table, and JSON. */
 import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
-import { supportsGpu, formatTargets } from "../../compiled/kernel-targets.js";
+import { supportsGpu, formatTargets } from "../../compiled/gpus.js";
 import { formatList } from "../../diagnostics/message.js";
 import { configAt, formatCase, formatConfig, valuesOf } from "../cases/cases.js";
 import { errorDiagnostic, warning, type Diagnostic } from "../../diagnostics/diagnostic.js";

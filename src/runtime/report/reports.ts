@@ -13,7 +13,7 @@ import type {
   SpecialValue,
   Tolerance,
 } from "../../compiled/compiled-kernel.js";
-import type { DeviceProperties } from "../../compiled/device-properties.js";
+import type { DeviceProperties } from "../../compiled/gpus.js";
 import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import type { Diagnostic, Location } from "../../diagnostics/diagnostic.js";
 import type { WrittenTensor } from "../../visualize/program-map.js";

@@ -1,5 +1,5 @@
 /** Compile targets: the limits of their GPUs, and the occupancy of a kernel. */
-import type { DeviceProperties } from "../../compiled/device-properties.js";
+import type { DeviceProperties } from "../../compiled/gpus.js";
 import { UsageError } from "./errors.js";
 
 /**

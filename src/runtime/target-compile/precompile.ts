@@ -3,7 +3,7 @@
  * several compile in parallel and the device's process finds the results. They need no GPU, only its name.
  */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
-import { configsFor } from "../../compiled/configs-by-gpu.js";
+import { configsFor } from "../../compiled/gpus.js";
 import type { WorkerPool } from "../worker/worker-pool.js";
 import type { HelloResult, LaunchesResult, RunRequest } from "../worker/protocol.js";
 import type { PythonDevice } from "../devices/device.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type TestCase, type CompiledKernel, formatSizes, type Layout } from "../../compiled/compiled-kernel.js";
 import { COMPILE_DEADLINE_MS } from "./precompile.js";
 import { cacheFolder, keyOfText, readCache, withoutConfigs, writeCached } from "../system/caches.js";
-import { supportsGpu } from "../../compiled/kernel-targets.js";
+import { supportsGpu } from "../../compiled/gpus.js";
 import { configAt, formatCase } from "../cases/cases.js";
 import { compileCases, tmaCompatibleCase } from "../cases/command-cases.js";
 import { constexprDims } from "../cases/shapes.js";

@@ -7,7 +7,7 @@ import type { CompileCounts } from "./case-steps.js";
 import { openRunner, deviceLimits, type Durations, type Runner } from "./runner.js";
 import type { Device } from "../devices/device.js";
 import { inEveryConfig } from "../target-compile/precompile.js";
-import { supportsGpu, formatTargets } from "../../compiled/kernel-targets.js";
+import { supportsGpu, formatTargets } from "../../compiled/gpus.js";
 import type { HelloResult } from "../worker/protocol.js";
 
 export interface VerifyOptions {

@@ -1,5 +1,5 @@
 /** Runs cases of one kernel on a device sequentially: in the worker, or on the evaluator. */
-import { ALGORITHM_CHECK } from "../../compiled/error-kind.js";
+import { ALGORITHM_CHECK } from "../../compiled/errors.js";
 import { type TestCase, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
 import { missingRequirement } from "../cases/refused-cases.js";
 import {

@@ -1,6 +1,6 @@
 /** The result of a verification as numbers and sentences, for the text report and the JSON report. */
 import { formatSizes } from "../../compiled/compiled-kernel.js";
-import { ALGORITHM_CHECK, describeErrorKind } from "../../compiled/error-kind.js";
+import { ALGORITHM_CHECK, describeErrorKind } from "../../compiled/errors.js";
 import { mayRunInTf32 } from "../../compiled/tolerance.js";
 import { formatLocation } from "../../diagnostics/diagnostic.js";
 import { wasCompared, type Outcome } from "../cases/outcome.js";

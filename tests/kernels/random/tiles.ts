@@ -3,7 +3,7 @@ import { tl } from "tilescript";
 import { type DTypeName, isFp8, isInt, isSigned } from "../../../src/types/dtype.js";
 import { isHandle, valueOf } from "../../../src/ir/handle.js";
 import { broadcast, type Dim } from "../../../src/types/shape.js";
-import { constexprValue } from "../../../src/types/constexpr-value.js";
+import { constexprValue } from "../../../src/types/constexpr-text.js";
 import type { TileType } from "../../../src/types/types.js";
 
 /** A tile, or anything else that an author holds while a kernel is traced. The recipe, not the compiler, knows its type. */

@@ -3,7 +3,7 @@ import type { TensorData, TestCase } from "../../../src/compiled/compiled-kernel
 import { type ConstexprParam, isValue, paramsOf, type ScalarParam } from "../../../src/ir/nodes.js";
 import { rangeOf } from "../../../src/ir/walk.js";
 import { isInt, isUnsigned, members } from "../../../src/types/dtype.js";
-import { tileSizes } from "../../../src/analysis/tile-sizes.js";
+import { tileSizes } from "../../../src/analysis/dtype-bindings.js";
 import type { SmallKernel } from "./small-kernel.js";
 
 export type Draw = (below: number) => number;

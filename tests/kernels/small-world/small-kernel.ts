@@ -1,6 +1,6 @@
 /** Kernels of a small world: an int32 has 8 to 12 bits, so that launches reach every limit and can be tried. */
 import { checkConfigs } from "../../../src/check/configs.js";
-import { checkLimits } from "../../../src/check/tile-limits.js";
+import { checkLimits } from "../../../src/check/limits.js";
 import { preconditions } from "../../../src/analysis/preconditions.js";
 import { signatureOf } from "../../../src/codegen/module/signature.js";
 import type { Certificate, Config, Evaluation, TensorData, TestCase } from "../../../src/compiled/compiled-kernel.js";

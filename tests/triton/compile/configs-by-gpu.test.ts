@@ -1,7 +1,7 @@
 /** An emitted module chooses its configs by the GPU as the build says, and on Triton's interpreter the default ones. */
 import { expect, test } from "vitest";
 import { build } from "tilescript";
-import { configsFor } from "../../../src/compiled/configs-by-gpu.js";
+import { configsFor } from "../../../src/compiled/gpus.js";
 import { targets } from "../../../src/runtime/system/gpu-targets.js";
 import { copyByGpu } from "../../support/fixtures/copy-by-gpu.js";
 import { runScript, requirePython } from "../../support/python.js";

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { kernel, tensor, tl, TileScriptError } from "tilescript";
-import { checkLimits } from "../../../src/check/tile-limits.js";
+import { checkLimits } from "../../../src/check/limits.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
 import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
@@ -14,8 +14,7 @@ import { round } from "../../../src/numerics/numeric-float.js";
 import { isHandle, valueOf } from "../../../src/ir/handle.js";
 import type { TileType } from "../../../src/types/types.js";
 import { dtypeTargets, type Backend, type Targets } from "../../../src/types/targets.js";
-import { typedArguments } from "../../../src/ir/typed.js";
-import { walkAll } from "../../../src/ir/walk.js";
+import { walkAll, typedArguments } from "../../../src/ir/walk.js";
 import { defineOp } from "../../../src/ops/define.js";
 import { type Operand, operandsOf, type Sample, samples } from "./samples.js";
 

@@ -6,7 +6,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { tl } from "tilescript";
 import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
-import { recordReference } from "../../../src/dsl/record-reference.js";
+import { recordReference } from "../../../src/dsl/record-spec.js";
 import { normal, seedOf, shuffled, uniform } from "../../../src/numerics/random.js";
 import { evaluateReference } from "../../../src/torch/evaluate-torch.js";
 import {

@@ -2,8 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { configsFor } from "../../../src/compiled/configs-by-gpu.js";
-import type { Architecture } from "../../../src/compiled/kernel-targets.js";
+import { type Architecture, configsFor } from "../../../src/compiled/gpus.js";
 import type { FoundConfigs } from "../../../src/compiled/compiled-kernel.js";
 import { compileCases } from "../../../src/runtime/cases/command-cases.js";
 import { cases } from "../../../src/runtime/cases/arbitrary.js";

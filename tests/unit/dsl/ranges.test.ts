@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
-import { kernel } from "../../../src/pipeline/kernel-on-node.js";
+import { kernel } from "../../../src/pipeline/build.js";
 import { constexpr, pointer, scalar, tensor } from "../../../src/dsl/params.js";
 import * as tl from "../../../src/dsl/tl.js";
 import { cases } from "../../../src/runtime/cases/arbitrary.js";

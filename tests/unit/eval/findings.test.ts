@@ -2,7 +2,7 @@
 import { Message } from "../../../src/diagnostics/message.js";
 import { describe, expect, test } from "vitest";
 import { definitionOf } from "../../../src/dsl/definition.js";
-import { kernel } from "../../../src/pipeline/kernel-on-node.js";
+import { kernel } from "../../../src/pipeline/build.js";
 import { constexpr, tensor } from "../../../src/dsl/params.js";
 import { trace } from "../../../src/dsl/trace.js";
 import * as tl from "../../../src/dsl/tl.js";

@@ -1,7 +1,7 @@
 /** Whole kernels, against their references and by value. */
 import { describe, expect, test } from "vitest";
 import type { Layout } from "../../../src/compiled/compiled-kernel.js";
-import { kernel } from "../../../src/pipeline/kernel-on-node.js";
+import { kernel } from "../../../src/pipeline/build.js";
 import { constexpr, scalar, tensor } from "../../../src/dsl/params.js";
 import * as tl from "../../../src/dsl/tl.js";
 import { evaluate, float32s } from "../../support/evaluate.js";

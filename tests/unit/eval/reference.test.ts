@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { tl } from "tilescript";
 import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
-import { recordReference } from "../../../src/dsl/record-reference.js";
+import { recordReference } from "../../../src/dsl/record-spec.js";
 import { compareOutput } from "../../../src/eval/compare-outputs.js";
 import { UnsupportedByEvaluator } from "../../../src/torch/array.js";
 import { evaluateReference } from "../../../src/torch/evaluate-torch.js";

@@ -1,6 +1,6 @@
 /** Values that differ from device to device are reported where they are stored or used, and only there. */
 import { expect, test } from "vitest";
-import { kernel } from "../../../src/pipeline/kernel-on-node.js";
+import { kernel } from "../../../src/pipeline/build.js";
 import { tensor } from "../../../src/dsl/params.js";
 import * as tl from "../../../src/dsl/tl.js";
 import type { DType } from "../../../src/types/dtype.js";

@@ -1,7 +1,7 @@
 /** The digest that certificates use in browsers too, against Node's. */
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { sha256 } from "../../../src/compiled/sha256.js";
+import { sha256 } from "../../../src/ir/fingerprint.js";
 
 test("digests are Node's, at every length around a block", () => {
   for (let length = 0; length <= 200; length++) {

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { build, constexpr, kernel, op, tensor, tl } from "tilescript";
 import { definitionOf } from "../../../src/dsl/definition.js";
-import { supportsGpu, formatTargets } from "../../../src/compiled/kernel-targets.js";
+import { supportsGpu, formatTargets } from "../../../src/compiled/gpus.js";
 import { localCompilers } from "../../../src/runtime/devices/machine.js";
 import { compileForTargets } from "../../../src/runtime/target-compile/targets.js";
 import { compileDiagnostics, compileJson, compileText } from "../../../src/runtime/report/compile-report.js";

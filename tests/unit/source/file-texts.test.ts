@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { parseFrame } from "../../../src/diagnostics/callsite.js";
 import { createSourceIndex } from "../../../src/source/call-site-index.js";
 import { indexTexts } from "../../../src/source/file-texts.js";
-import { resolvePath } from "../../../src/source/imports.js";
+import { resolvePath } from "../../../src/source/author-modules.js";
 
 const path = resolve("examples/gemm.ts");
 const text = readFileSync(path, "utf8");

@@ -1,7 +1,7 @@
 /** Expressions too deep for JavaScript's stack are refused at their line, where a RangeError had no place. */
 import { expect, test } from "vitest";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
-import { withStackGuard } from "../../../src/source/stack-guard.js";
+import { withStackGuard } from "../../../src/source/indexed-files.js";
 import { indexTexts } from "../../../src/source/file-texts.js";
 
 const FILE = "/deep.ts";

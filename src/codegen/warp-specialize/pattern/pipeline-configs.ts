@@ -3,7 +3,7 @@
  * partitions.
  */
 import type { Config } from "../../../compiled/compiled-kernel.js";
-import { configsFor } from "../../../compiled/configs-by-gpu.js";
+import { configsFor } from "../../../compiled/gpus.js";
 import type { KernelIR } from "../../../ir/nodes.js";
 import type { Dim } from "../../../types/shape.js";
 import { extentDim } from "./block-index.js";

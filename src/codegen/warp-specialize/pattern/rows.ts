@@ -1,7 +1,6 @@
 /** Checks that rows of tiles are independent, so that two warp groups may compute half of the rows each. */
 import { isLiteral, operandOf, type OpStatement, type Value } from "../../../ir/nodes.js";
-import { typedArguments } from "../../../ir/typed.js";
-import { valuesIn } from "../../../ir/walk.js";
+import { valuesIn, typedArguments } from "../../../ir/walk.js";
 import { number, symbol } from "../../../symbolic/term.js";
 import type { Dim } from "../../../types/shape.js";
 import { notSpecializable } from "./not-specializable.js";

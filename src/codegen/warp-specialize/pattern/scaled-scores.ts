@@ -4,7 +4,7 @@
  * of the difference in the exponent.
  */
 import { type Argument, isLiteral, isValue, type OpStatement, type Statement, type Value } from "../../../ir/nodes.js";
-import { typedArguments } from "../../../ir/typed.js";
+import { typedArguments } from "../../../ir/walk.js";
 import { opOf } from "../../../ops/define.js";
 import { max } from "../../../ops/reduce.js";
 import { ANY_VALUE, type NumberClasses, classify, classesIn, ONE, POSITIVE } from "../../../symbolic/number-class.js";

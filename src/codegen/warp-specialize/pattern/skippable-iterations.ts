@@ -9,7 +9,7 @@ import {
   type Value,
   type Variable,
 } from "../../../ir/nodes.js";
-import { typedArguments } from "../../../ir/typed.js";
+import { typedArguments } from "../../../ir/walk.js";
 import {
   ANY_VALUE,
   FINITE,

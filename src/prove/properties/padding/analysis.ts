@@ -13,8 +13,7 @@ import {
   type Variable,
 } from "../../../ir/nodes.js";
 import type { Op } from "../../../ir/op.js";
-import { argumentsOf, callBindings, valuesIn } from "../../../ir/walk.js";
-import { typedArguments } from "../../../ir/typed.js";
+import { argumentsOf, callBindings, valuesIn, typedArguments } from "../../../ir/walk.js";
 import { ANY_VALUE, type NumberClasses, EMPTY, POISON, POSITIVE } from "../../../symbolic/number-class.js";
 import { FALSE, number, symbolsIn, type Term } from "../../../symbolic/term.js";
 import type { Type } from "../../../types/types.js";

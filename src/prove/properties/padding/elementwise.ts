@@ -1,6 +1,6 @@
 /** The transfer functions of elementwise ops. */
 import { isLiteral, operandOf, type OpStatement, type Argument, isList, type Value } from "../../../ir/nodes.js";
-import { typedArguments, typeOfArgument } from "../../../ir/typed.js";
+import { typedArguments, typeOfArgument } from "../../../ir/walk.js";
 import { asFloat, type NumberClasses, EMPTY, POISON, ONE, ZERO, NAN } from "../../../symbolic/number-class.js";
 import { asTruth, type Term } from "../../../symbolic/term.js";
 import {

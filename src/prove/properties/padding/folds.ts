@@ -2,7 +2,7 @@
 import { atAxis, checkedAxis } from "../../../types/axis.js";
 import { type FunctionIR, isFunction, isList, type OpStatement, type Value } from "../../../ir/nodes.js";
 import type { OpFold } from "../../../ir/op.js";
-import { typedArguments } from "../../../ir/typed.js";
+import { typedArguments } from "../../../ir/walk.js";
 import {
   ANY_VALUE,
   type NumberClasses,

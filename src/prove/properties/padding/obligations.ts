@@ -5,7 +5,7 @@
 import type { Remedy } from "../../../compiled/compiled-kernel.js";
 import type { FindingCode } from "../../../diagnostics/catalog/index.js";
 import type { OpStatement } from "../../../ir/nodes.js";
-import { typeOfArgument } from "../../../ir/typed.js";
+import { typeOfArgument } from "../../../ir/walk.js";
 import {
   type NumberClasses,
   classesIn,

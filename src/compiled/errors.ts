@@ -1,5 +1,6 @@
 /** Formats the kind of error behind a wrong result. */
 import type { Comparison } from "./compiled-kernel.js";
+import type { Location } from "../diagnostics/diagnostic.js";
 
 /** The name that reports use for the comparison of an unrounded run. */
 export const ALGORITHM_CHECK = "the algorithm apart from rounding";
@@ -23,4 +24,13 @@ export function describeErrorKind({ finds, integers, worst }: ErrorKindFacts): s
       ? `, or allow a step to few of its elements with tolerance: { ${worst.output}: { atol: 1 } }`
       : "";
   return `; ${KIND_TEXTS[finds]}${advice}`;
+}
+
+// The error that the evaluator throws when a case exceeds its time limit.
+
+export class EvaluationTimeout extends Error {
+  /** `at` is the loop or the line that was running. */
+  constructor(readonly at: Location | undefined) {
+    super("the case was stopped at its time limit");
+  }
 }

@@ -1,5 +1,7 @@
 """Parts of bench/gallery.py: products of matrices."""
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from gallery_ways import Case, compiled, facts, forward, module, normal
@@ -119,14 +121,21 @@ def gemm_block_scaled(folder):
 
 def grouped_gemm(folder):
     ours = module(folder, "grouped_gemm")
-    sizes = {"TOTAL": 8192, "GROUPS": 16, "K": 4096, "N": 4096}
-    a, b, ends, _ = ours.get_inputs(**sizes)
-    a, b = a.bfloat16(), b.bfloat16()
-    starts = [0, *ends.tolist()]
-    groups = [a[start:end].float() @ b[i].float() for i, (start, end) in enumerate(zip(starts, starts[1:], strict=False))]
-    ways = {"tilescript": lambda: ours.grouped_gemm(a, b, ends), "eager": lambda: torch._grouped_mm(a, b, offs=ends)}
-    flops = 2 * sizes["TOTAL"] * sizes["K"] * sizes["N"]
-    yield Case(facts("grouped_gemm", a.dtype, **sizes), ways, (torch.cat(groups),), 1.6e-2, flops=flops)
+    total, k, n = 8192, 4096, 4096
+    for lengths, groups in (("ragged", 16), ("equal", 16), ("equal", 1)):
+        a, b, ends = ours.get_inputs(TOTAL=total, GROUPS=groups, K=k, N=n)
+        a, b = a.bfloat16(), b.bfloat16()
+        if lengths == "equal":
+            ends = torch.arange(1, groups + 1, device=a.device, dtype=torch.int32) * (total // groups)
+        starts = [0, *ends.tolist()]
+        products = [a[x:y].float() @ b[i].float() for i, (x, y) in enumerate(zip(starts, starts[1:], strict=False))]
+        ways = {
+            "tilescript": partial(ours.grouped_gemm, a, b, ends),
+            "eager": partial(torch._grouped_mm, a, b, offs=ends),
+        }
+        sizes = {"TOTAL": total, "GROUPS": groups, "K": k, "N": n, "LENGTHS": lengths}
+        flops = 2 * total * k * n
+        yield Case(facts("grouped_gemm", a.dtype, **sizes), ways, (torch.cat(products),), 1.6e-2, flops=flops)
 
 
 PRODUCTS = {

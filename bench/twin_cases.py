@@ -290,7 +290,7 @@ def described_products(pair, small, stored, programs):
 
 
 def grouped_gemm(pair, small):
-    count = 3 if INTERPRETED else torch.cuda.get_device_properties(0).multi_processor_count
+    rows, columns, depth = (pair.options[f"BLOCK_{axis}"] for axis in "MNK")
     total, groups, k, n = (40, 3, 48, 56) if small else (8192, 16, 4096, 4096)
     a, b = normal(total, k), normal(groups, k, n)
     cuts, _ = torch.randint(0, total, (groups - 1,), device=DEVICE).sort()
@@ -299,8 +299,10 @@ def grouped_gemm(pair, small):
 
     def written():
         c = torch.empty((total, n), device=DEVICE, dtype=a.dtype)
-        strides = (*a.stride(), *b.stride(), *c.stride())
-        pair.kernel[(count,)](a, b, last, c, k, groups, n, *strides, PROGRAMS=count, **pair.options)
+        blocks = ((a, [rows, depth]), (b, [1, depth, columns]))
+        described = [TensorDescriptor.from_tensor(each, block) for each, block in blocks]
+        grid = ((triton.cdiv(total, rows) + groups) * triton.cdiv(n, columns),)
+        pair.kernel[grid](*described, last, c, k, groups, n, *c.stride(), **pair.options)
         return c
 
     parts = [a[ends[g] : ends[g + 1]].double() @ b[g].double() for g in range(groups)]

@@ -149,11 +149,12 @@ function isShownToEnd(
   return ends;
 }
 
-// State that each iteration changes by an amount that all programs share plus a multiple of one number. An example is a
-// persistent program's next block: it loses the blocks of a group and gains strides of the number of programs. After
-// some iterations it is `initial + shared(iteration) + stride * multiple(program, iteration)`, with two uninterpreted
-// functions.
-
+/**
+ * State that each iteration changes by an amount that all programs share plus a multiple of one number, or by the blocks
+ * of a partition's row. An example is a program's block in a grouped product: it loses the blocks of a group, and a
+ * persistent program gains strides of the number of programs. After some iterations it is `initial + shared(iteration)`, or that plus
+ * `stride * multiple(program, iteration)`, with uninterpreted functions.
+ */
 function stridedState(
   environment: Environment,
   { mark, initial, next }: StateSnapshot,
@@ -163,21 +164,24 @@ function stridedState(
   if (initial.shape.length > 0 || next.shape.length > 0) return undefined;
   const changes = changesOf(environment, mark, next.at([]));
   if (!changes) return undefined;
+  const { shared: increments, stride } = changes;
   const { scope } = environment;
   const outer = scope.filter((variable) => variable !== iteration);
-  const sharedSymbols = symbolsIn(...changes.shared);
+  const sharedSymbols = symbolsIn(...increments);
   const sharedVariables = outer.filter(({ name }) => sharedSymbols.has(name));
-  const [first, stride] = [initial.at([]), changes.stride];
+  const first = initial.at([]);
   const [shared, name] = [`shared ${mark}${environment.calls}`, `multiple ${mark}${environment.calls}`];
   for (const functionName of [shared, name]) environment.unknowns.set(functionName, "state of a loop");
-  const boundSum = prefixSumOfBlocks(environment, changes.shared, iteration);
+  const boundSum = prefixSumOfBlocks(environment, increments, iteration);
   environment.setInvariants(shared, (total, args) =>
     boundSum ? [boundSum(total, atAxis(args, args.length - 1))] : [],
   );
   const stateAt = (iterations: Term, values: ReadonlyMap<string, Term>, multiple: Term): Term => {
     const args = sharedVariables.map((each) => substitute(each, values));
-    return sum(substitute(first, values), call(shared, ...args, iterations), product(stride, multiple));
+    return sum(substitute(first, values), call(shared, ...args, iterations), product(stride ?? number(0), multiple));
   };
+  // Of other amounts nothing is known, and the bounds of the state say more.
+  if (!stride) return boundSum && ((iterations) => scalar(stateAt(iterations, new Map(), number(0))));
   // These invariants are satisfiable for any number, also at points that no program reaches: some multiple moves it
   // into the range from 0 to the stride.
   const rangeInvariants = invariants.filter((each) => isRangeBound(each, stride));
@@ -191,8 +195,8 @@ function stridedState(
 interface Changes {
   /** The summands that do not depend on state. */
   readonly shared: readonly Term[];
-  /** A common factor of the summands that depend on state. */
-  readonly stride: Term;
+  /** A common factor of the summands that depend on state. Undefined if none does. */
+  readonly stride: Term | undefined;
 }
 
 /** The increment of state in an iteration. */
@@ -208,7 +212,8 @@ function changesOf({ launch }: Environment, functionName: string, next: Term): C
     kind === "product" ? operands.filter(isStride) : [],
   );
   const stride = factors?.find((factor) => others.every((each) => each.includes(factor)));
-  return stride && { shared: summands.filter((part) => !stateSummands.includes(part)), stride };
+  if (!stride && stateSummands.length > 0) return undefined;
+  return { shared: summands.filter((part) => !stateSummands.includes(part)), stride };
 }
 
 /** True if an invariant states that the value is nonnegative, or less than `end`. */

@@ -127,10 +127,10 @@ export const faulty: readonly Faulty[] = [
   {
     example: "grouped-gemm",
     kernel: "groupedGemm",
-    at: { sizes: { TOTAL: 33, GROUPS: 2, K: 33, N: 33 }, constexprs: { PROGRAMS: 2 } },
+    at: { sizes: { TOTAL: 33, GROUPS: 2, K: 40, N: 40 } },
     stored: [stored("c", "acc.value", "rm.col.eq(0)")],
     scale: { none: "a product of matrices has no factor" },
-    swap: ["b.at(group, rk, bn)", "b.at(tl.inBounds(GROUPS.sub(1).sub(group)), rk, bn)"],
+    swap: ["b.load([group, k, n])", "b.load([GROUPS.sub(1).sub(group), k, n])"],
   },
   {
     example: "int4-gemm",

@@ -86,15 +86,7 @@ test("schemas, shapes and graphs, without a GPU and without the interpreter", { 
   for (const [name, message] of Object.entries(refused))
     expect(message, name).toMatch(/triton_op cannot have .+; .+, so emit a custom_op/);
   // No rule takes away what PyTorch can trace.
-  const traceable = [
-    "attention",
-    "gemm_persistent",
-    "grouped_gemm",
-    "int8_gemm",
-    "max_pool3d",
-    "paged_attention",
-    "silu_mul",
-  ];
+  const traceable = ["attention", "gemm_persistent", "int8_gemm", "max_pool3d", "paged_attention", "silu_mul"];
   expect(Object.keys(built)).toEqual(expect.arrayContaining(traceable));
   expect(await testModules(new URL("triton_op.py", import.meta.url), built, false)).toMatch(/\nOK\n?$/);
 });

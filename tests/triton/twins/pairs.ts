@@ -136,16 +136,7 @@ export const pairs: readonly Pair[] = [
     file: "gemm-persistent-tma",
     twin: "gemm_persistent_tma",
   },
-  {
-    kernel: "grouped_gemm",
-    example: groupedGemm,
-    file: "grouped-gemm",
-    twin: "grouped_gemm",
-    excess: {
-      "3.9 aligned": { instructions: [665, 665], loop: [117, 112], cause: SUMS_OF_OFFSETS },
-      "3.6 aligned": { instructions: [643, 651], loop: [106, 103], cause: SUMS_OF_OFFSETS },
-    },
-  },
+  { kernel: "grouped_gemm", example: groupedGemm, file: "grouped-gemm", twin: "grouped_gemm" },
   {
     ...ofBlockScaled,
     excess: { "3.6 aligned": { instructions: [1443, 1450], loop: [843, 840], cause: SUMS_OF_OFFSETS } },

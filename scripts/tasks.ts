@@ -29,6 +29,10 @@ const bench: TaskGroup = {
   lsp: { file: "bench/lsp.ts", description: "time from an edit to the diagnostics of the language server" },
   lines: { file: "bench/module-lines.ts", description: "lines of emitted modules, by part" },
   prove: { file: "bench/prove.ts", description: "CPU time of proofs" },
+  sanitizer: {
+    file: "bench/sanitizer.ts",
+    description: "warp-specialized kernels under Triton's sanitizer, on a Hopper GPU",
+  },
   site: { file: "bench/site.ts", description: "build time, size and start-up time of the site" },
   "small-world": {
     file: "bench/small-world.ts",

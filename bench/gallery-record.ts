@@ -17,6 +17,8 @@ export interface GalleryRow extends GalleryCase {
   readonly ms: number;
   readonly low: number;
   readonly high: number;
+  /** Why another project's way did not run; it then has no times. */
+  readonly failed?: string;
 }
 
 /** The ratio of a baseline's time to the example's: the median over rounds. */

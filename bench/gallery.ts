@@ -27,12 +27,18 @@ const { values: flags } = parseArgs({
 async function emitInto(folder: string): Promise<void> {
   const digests: Record<string, string> = {};
   const modules = new Map<string, string>();
+  const chosen = new Map<string, string>();
   for (const { kernel } of examples) {
-    const { python, file } = await build(kernel);
+    const compiled = await build(kernel);
+    const { python, file } = compiled;
     modules.set(file, python);
     digests[kernel.name] = kernelDigest(python);
+    const auto = compiled.emit({ warpSpecialize: "auto" }).python;
+    // An operator's name can be registered only once.
+    if (auto.includes("_specialized_kernel") && !auto.includes("torch.library")) chosen.set(file, auto);
   }
   writeAll(folder, modules);
+  writeAll(join(folder, "auto"), chosen);
   writeFileSync(join(folder, "digests.json"), JSON.stringify(digests));
   for (const variant of flags.variants ? variants : []) {
     const { python, file } = await buildVariant(

@@ -4,7 +4,9 @@ import torch
 import torch.nn.functional as F
 from gallery_models import MODELS
 from gallery_products import PRODUCTS
-from gallery_ways import Case, compiled, exact_gradients, facts, forward, gradients, module, normal
+from gallery_rivals import causal_mask, flex_backends
+from gallery_rivals import ways as rivals
+from gallery_ways import Case, chosen, compiled, exact_gradients, facts, forward, gradients, module, normal
 
 
 def vector_add(folder):
@@ -70,7 +72,8 @@ def softmax(folder):
         x = normal(m, n, dtype=torch.float32)
         expected = (torch.softmax(x.double(), -1),)
         ours = long if n > 32768 else short
-        yield Case(facts("softmax", x.dtype, M=m, N=n), forward(ours, eager, (x,)), expected, 2e-6, 2 * x.nbytes)
+        ways = forward(ours, eager, (x,)) | rivals("softmax", (x,))
+        yield Case(facts("softmax", x.dtype, M=m, N=n), ways, expected, 2e-6, 2 * x.nbytes)
 
 
 def layer_norm(folder):
@@ -80,7 +83,8 @@ def layer_norm(folder):
     m, n = 4096, 15872
     x, w, b = normal(m, n, dtype=dtype), normal(n, dtype=dtype), normal(n, dtype=dtype)
     expected = (eager(x.double(), w.double(), b.double()),)
-    yield Case(facts("layer_norm", dtype, M=m, N=n), forward(ours, eager, (x, w, b)), expected, 2e-3, 2 * x.nbytes)
+    ways = forward(ours, eager, (x, w, b)) | rivals("layer_norm", (x, w, b))
+    yield Case(facts("layer_norm", dtype, M=m, N=n), ways, expected, 2e-3, 2 * x.nbytes)
     m, n = 4096, 8192
     inputs = normal(m, n, dtype=dtype), normal(n, dtype=dtype), normal(n, dtype=dtype)
     ways, upstream = gradients(ours, eager, inputs, (0, 1, 2), whole=False)
@@ -96,7 +100,8 @@ def rms_norm(folder):
     inputs = normal(8192, 8192, dtype=dtype), normal(8192, dtype=dtype)
     expected = (eager(*(each.double() for each in inputs)),)
     traffic = 2 * inputs[0].nbytes
-    yield Case(facts("rms_norm", dtype, M=8192, N=8192), forward(ours, eager, inputs), expected, 1.6e-2, traffic)
+    ways = forward(ours, eager, inputs) | rivals("rms_norm", inputs)
+    yield Case(facts("rms_norm", dtype, M=8192, N=8192), ways, expected, 1.6e-2, traffic)
     ways, upstream = gradients(ours, eager, inputs, (0, 1), whole=False)
     expected = exact_gradients(eager, inputs, (0, 1), upstream)
     traffic = 3 * inputs[0].nbytes
@@ -152,7 +157,8 @@ def rotary(folder):
     inputs = normal(s, h, 2 * half, dtype=dtype), angles.cos(), angles.sin()
     sizes, traffic = {"S": s, "H": h, "HALF": half}, 2 * inputs[0].nbytes
     expected = (eager(inputs[0].double(), *inputs[1:]),)
-    yield Case(facts("rotary", dtype, **sizes), forward(ours, eager, inputs), expected, 1.6e-2, traffic)
+    ways = forward(ours, eager, inputs) | rivals("rotary", inputs)
+    yield Case(facts("rotary", dtype, **sizes), ways, expected, 1.6e-2, traffic)
     ways, upstream = gradients(ours, eager, inputs, (0,), whole=False)
     expected = exact_gradients(eager, inputs, (0,), upstream)
     yield Case(facts("rotary backward", dtype, **sizes), ways, expected, 1.6e-2, traffic)
@@ -193,7 +199,8 @@ def silu_mul(folder):
     sizes = {"M": 8192, "N": 11008}
     expected = (eager(*(each.float() for each in inputs)),)
     traffic = 3 * inputs[0].nbytes
-    yield Case(facts("silu_mul", dtype, **sizes), forward(ours, eager, inputs), expected, 1.6e-2, traffic)
+    ways = forward(ours, eager, inputs) | rivals("silu_mul", inputs)
+    yield Case(facts("silu_mul", dtype, **sizes), ways, expected, 1.6e-2, traffic)
     ways, upstream = gradients(ours, eager, inputs, (0, 1), whole=False)
     expected = exact_gradients(eager, inputs, (0, 1), upstream)
     traffic = 5 * inputs[0].nbytes
@@ -208,7 +215,7 @@ def cross_entropy(folder):
     logits, labels = normal(m, n, dtype=torch.bfloat16), torch.randint(n, (m,), device="cuda")
     sizes = {"M": m, "N": n}
     expected = (eager(logits, labels),)
-    ways = forward(ours, eager, (logits, labels))
+    ways = forward(ours, eager, (logits, labels)) | rivals("cross_entropy", (logits, labels))
     yield Case(facts("cross_entropy", logits.dtype, **sizes), ways, expected, 2e-6, logits.nbytes)
 
     def step(function):
@@ -226,6 +233,7 @@ def cross_entropy(folder):
         return loss.sum(), gradient
 
     ways = {"tilescript": fused, "operator": step(ours), "eager": step(eager), "compiled": step(compiled(eager))}
+    ways |= rivals("cross_entropy step", (logits, labels))
     # In place, and by rows: a float64 copy of the logits has 4 GB.
     gradient = torch.softmax(logits.float(), -1)
     gradient[torch.arange(m, device="cuda"), labels] -= 1
@@ -235,15 +243,15 @@ def cross_entropy(folder):
 
 
 def attention(folder):
-    yield from attentions("attention", module(folder, "attention_with_gradients").attention_with_gradients)
+    yield from attentions(folder, "attention", module(folder, "attention_with_gradients").attention_with_gradients)
 
 
 def flash_attention(folder):
     ours = module(folder, "attention").attention
-    yield from attentions("flash_attention", lambda q, k, v, causal: ours(q, k, v, CAUSAL=causal))
+    yield from attentions(folder, "flash_attention", lambda q, k, v, causal: ours(q, k, v, CAUSAL=causal))
 
 
-def attentions(name, ours):
+def attentions(folder, name, ours):
     h, s = 128, 4096
     for dim in (64, 128):
         for causal in (False, True):
@@ -254,6 +262,10 @@ def attentions(name, ours):
                 "tilescript": lambda inputs=inputs, causal=causal: ours(*inputs, causal),
                 "eager": lambda batched=batched, eager=eager: eager(*batched).view(h, s, -1),
             }
+            if name == "flash_attention":
+                mask = causal_mask(s) if causal else None
+                flat = tuple(each[None] for each in inputs)
+                ways |= chosen(folder, "attention", *inputs, causal) | flex_backends(*flat, block_mask=mask)
             flops = 4 * h * s * s * dim // (2 if causal else 1)
             what = facts(name, torch.float16, H=h, S=s, HEAD_DIM=dim, CAUSAL=causal)
             expected = (eager(*(each.view(4, 32, s, dim) for each in inputs)).view(h, s, dim).float(),)
@@ -295,14 +307,16 @@ def relative_attention(folder):
         mask = bias[:, i[:, None] - i[None, :] + s - 1]
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
-    def flex(q, k, v, bias):
-        def biased(score, _batch, head, i, j):
-            return score + bias[head, i - j + s - 1]
+    def biased(score, _batch, head, i, j):
+        return score + bias[head, i - j + s - 1]
 
+    def flex(q, k, v, _bias):
         return flex_attention(q[None], k[None], v[None], score_mod=biased)[0]
 
     inputs = (q, k, v, bias)
-    ways = forward(ours, eager, inputs, flex=compiled(flex))
+    backends = flex_backends(q[None], k[None], v[None], score_mod=biased)
+    ways = forward(ours, eager, inputs, flex=compiled(flex)) | backends
+    ways |= chosen(folder, "relative_attention", *inputs)
     few = slice(0, 4)
     exact = eager(*(each[few].float() for each in inputs))
     if not ((ours(*inputs)[few].float() - exact).norm() / exact.norm()).item() <= 1.6e-2:

@@ -4,7 +4,8 @@ from functools import partial
 
 import torch
 import torch.nn.functional as F
-from gallery_ways import Case, compiled, facts, forward, module, normal
+from gallery_rivals import ways as rivals
+from gallery_ways import Case, chosen, compiled, facts, forward, module, normal
 
 
 def quantized_gemm(folder):
@@ -20,6 +21,7 @@ def quantized_gemm(folder):
         "fast": lambda a=a, b=b: fp8(a, b, *scales, out, FAST_ACCUM=True),
         "eager": lambda a=a, b=b: torch._scaled_mm(a, b.T, scale_a=columns[0], scale_b=columns[1], out_dtype=out),
     }
+    ways |= chosen(folder, "fp8_gemm", a, b, *scales, out)
     expected = ((a.float() @ b.float().T) * columns[0] * columns[1],)
     yield Case(facts("fp8_gemm", a.dtype, **sizes), ways, expected, 1.6e-2, flops=2 * size**3)
     a, b = (torch.randint(-127, 128, (size, size), device="cuda", dtype=torch.int8) for _ in "ab")
@@ -57,6 +59,7 @@ def gemm(folder):
             "eager": lambda a=a, b=b: a @ b,
             "max-autotune": lambda a=a, b=b, way=compiled(torch.matmul, autotuned=True): way(a, b),
         }
+        ways |= chosen(folder, "gemm", a, b) | rivals("gemm", (a, b))
         expected = ((a.float() @ b.float()),)
         yield Case(facts("gemm", a.dtype, M=size, N=size, K=size), ways, expected, 2e-3, flops=2 * size**3)
 
@@ -66,23 +69,23 @@ def linear_gelu(folder):
     eager = lambda x, w, b: F.gelu(F.linear(x, w, b))  # noqa: E731
     size, dtype = 4096, torch.bfloat16
     x, w, b = normal(size, size, dtype=dtype), normal(size, size, dtype=dtype) / 64, normal(size, dtype=dtype)
-    ways = forward(ours, eager, (x, w, b), autotuned=True)
+    ways = forward(ours, eager, (x, w, b), autotuned=True) | chosen(folder, "linear_gelu", x, w, b)
     expected = (eager(x.float(), w.float(), b.float()),)
     yield Case(facts("linear_gelu", dtype, M=size, N=size, K=size), ways, expected, 1.6e-2, flops=2 * size**3)
 
 
 def gemm_tma(folder):
-    yield from whole_products("gemm_tma", module(folder, "gemm_tma").gemm_tma)
+    yield from whole_products(folder, "gemm_tma", module(folder, "gemm_tma").gemm_tma)
 
 
 def gemm_persistent(folder):
-    yield from whole_products("gemm_persistent", module(folder, "gemm_persistent").gemm_persistent)
+    yield from whole_products(folder, "gemm_persistent", module(folder, "gemm_persistent").gemm_persistent)
 
 
-def whole_products(name, ours):
+def whole_products(folder, name, ours):
     size = 8192
     a, b = normal(size, size, dtype=torch.float16), normal(size, size, dtype=torch.float16)
-    ways = {"tilescript": lambda: ours(a, b), "eager": lambda: a @ b}
+    ways = {"tilescript": lambda: ours(a, b), "eager": lambda: a @ b} | chosen(folder, name, a, b)
     expected = (a.float() @ b.float(),)
     yield Case(facts(name, a.dtype, M=size, N=size, K=size), ways, expected, 2e-3, flops=2 * size**3)
 

@@ -41,6 +41,9 @@ import {
 } from "./proof-table.js";
 import { importTable } from "./import-table.js";
 import { siteTable } from "./site-table.js";
+import { autoTable } from "./auto-table.js";
+import { frontierTables } from "./frontier-table.js";
+import { sanitizerTable } from "./sanitizer-table.js";
 import { specializedTables } from "./specialized-tables.js";
 import { speedTable } from "./speed-table.js";
 import { tolerancesModule } from "./tolerances.js";
@@ -113,6 +116,9 @@ async function commonParts(): Promise<MarkedParts> {
     decode: decodeTable(),
     ...gradientsTables(),
     ...specializedTables(),
+    ...frontierTables(),
+    auto: autoTable(),
+    sanitizer: sanitizerTable(),
     ...(await commandParts()),
     ...testingParts(),
   };

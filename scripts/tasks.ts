@@ -10,6 +10,7 @@ export type TaskGroup = Readonly<Record<string, Task>>;
 
 const bench: TaskGroup = {
   ahead: { file: "bench/ahead.ts", description: "verify on a GPU with kernels compiled ahead, and without" },
+  auto: { file: "bench/auto.ts", description: "what warpSpecialize auto chooses, next to never, on a Hopper GPU" },
   compile: { file: "bench/compile.ts", description: "build time of each example, by stage" },
   computes: { file: "bench/computes.ts", description: "whether each output of an example computes its reference" },
   coverage: { file: "bench/coverage.ts", description: "commits whose full runs test every case of every list" },

@@ -73,6 +73,49 @@ def paged_attention(folder):
     yield Case(facts("paged_attention", q.dtype, **sizes), ways, expected, 2e-3, traffic)
 
 
+def varlen_attention(folder):
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    ours = module(folder, "varlen_attention").varlen_attention
+    h, dim, dtype = 16, 128, torch.bfloat16
+    # 32 sequences of 128 to 1024 tokens.
+    lengths = torch.linspace(128, 1024, 32, device="cuda").to(torch.int32)
+    offsets = F.pad(lengths.cumsum(0), (1, 0)).to(torch.int32)
+    total = int(offsets[-1])
+    q, k, v = (torch.randn(total, h, dim, device="cuda", dtype=dtype) for _ in "qkv")
+    longest = int(lengths.max())
+
+    def eager(q, k, v, causal):
+        each = [torch.nested.nested_tensor_from_jagged(x, offsets, max_seqlen=longest).transpose(1, 2) for x in (q, k, v)]
+        return F.scaled_dot_product_attention(*each, is_causal=causal).transpose(1, 2).values()
+
+    sequence = torch.searchsorted(offsets, torch.arange(total, device="cuda"), right=True)
+    fused = compiled(flex_attention)
+    for causal in (False, True):
+
+        def seen(_batch, _head, i, j, causal=causal):
+            own = sequence[i] == sequence[j]
+            return own & (i >= j) if causal else own
+
+        mask = create_block_mask(seen, None, None, total, total, _compile=True)
+        heads = [x.transpose(0, 1)[None] for x in (q, k, v)]
+        ways = {
+            "tilescript": lambda causal=causal: ours(q, k, v, offsets, CAUSAL=causal),
+            "eager": lambda causal=causal: eager(q, k, v, causal),
+            "flex": lambda mask=mask, heads=heads: fused(*heads, block_mask=mask)[0].transpose(0, 1),
+        }
+        expected = (torch.cat([exact(*part, causal) for part in zip(*(x.split(lengths.tolist()) for x in (q, k, v)))]),)
+        flops = 4 * h * dim * int((lengths.double() ** 2).sum()) // (2 if causal else 1)
+        name = facts("varlen_attention", dtype, TOTAL=total, H=h, OFFSETS=33, HEAD_DIM=dim, CAUSAL=causal)
+        yield Case(name, ways, expected, 1.6e-2, flops=flops)
+
+
+def exact(q, k, v, causal):
+    """Attention of one sequence, in float32."""
+    each = [x.transpose(0, 1).float() for x in (q, k, v)]
+    return F.scaled_dot_product_attention(*each, is_causal=causal).transpose(0, 1)
+
+
 def jagged_softmax(folder):
     ours = module(folder, "jagged_softmax")
     sizes = {"TOTAL": 1 << 20, "D": 128, "OFFSETS": 4097}
@@ -152,6 +195,7 @@ MODELS = {
     "moe_gemm": moe_gemm,
     "int4_gemm": int4_gemm,
     "paged_attention": paged_attention,
+    "varlen_attention": varlen_attention,
     "jagged_softmax": jagged_softmax,
     "mamba_chunk_scan": mamba_chunk_scan,
     "adamw_stochastic": adamw_stochastic,

@@ -156,7 +156,14 @@ const PURPOSES: Readonly<Record<string, readonly string[]>> = {
     "linear-gelu",
   ],
   "Quantized products": ["int8-gemm", "int4-gemm", "fp8-gemm", "fp8-gemm-block-scaled", "gemm-block-scaled"],
-  Attention: ["flash-attention", "attention-gradients", "relative-attention", "paged-attention", "decode-attention"],
+  Attention: [
+    "flash-attention",
+    "attention-gradients",
+    "relative-attention",
+    "varlen-attention",
+    "paged-attention",
+    "decode-attention",
+  ],
   Normalization: ["layer-norm", "rms-norm", "add-layer-norm", "add-rms-norm", "jagged-softmax"],
   "Elementwise, with gradients": [
     "silu-mul",

@@ -138,7 +138,7 @@ function nodeAt({ file, anchors }: SiteIndex, offset: number): ts.Node | undefin
 
 /**
  * The node that reads this property of a call's result, `f(x).row` or `{ row } = f(x)`, if V8 reported the call
- * instead. Otherwise the node itself.
+ * instead, or of an argument, `f(x.row)`, if Firefox did. Otherwise the node itself.
  */
 function propertyNode(node: ts.Node | undefined, property: string | undefined): ts.Node | undefined {
   if (property === undefined) return node;
@@ -148,9 +148,15 @@ function propertyNode(node: ts.Node | undefined, property: string | undefined): 
     if (ts.isVariableDeclaration(parent) && parent.initializer === ancestor && ts.isObjectBindingPattern(parent.name))
       return parent.name.elements.find(({ name, propertyName = name }) => propertyName.getText() === property) ?? node;
     const isChained = isWrapper(parent) || ts.isPropertyAccessExpression(parent) || ts.isCallExpression(parent);
-    if (!isChained || parent.expression !== ancestor) return node;
+    if (!isChained || parent.expression !== ancestor) break;
   }
-  return node;
+  return node && (propertyRead(node, property) ?? node);
+}
+
+/** The first read of this property in an expression, except in functions. */
+function propertyRead(node: ts.Node, property: string): ts.Node | undefined {
+  if (ts.isPropertyAccessExpression(node) && node.name.text === property && !isCallee(node)) return node;
+  return ts.isFunctionLike(node) ? undefined : ts.forEachChild(node, (child) => propertyRead(child, property));
 }
 
 function innermostCall(file: ts.SourceFile, offset: number): ts.Node | undefined {

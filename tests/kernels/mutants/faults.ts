@@ -149,6 +149,14 @@ export const faulty: readonly Faulty[] = [
     swap: ["tl.load(k.at", "tl.load(v.at"],
   },
   {
+    example: "varlen-attention",
+    kernel: "varlenAttention",
+    at: { sizes: { TOTAL: 60, H: 1, OFFSETS: 4, HEAD_DIM: 16 } },
+    stored: [stored("o", "acc.value.div(total.value.col)", "rm.col.eq(0)")],
+    scale: [".mul(scale)", ""],
+    swap: ["tl.load(k.at", "tl.load(v.at"],
+  },
+  {
     example: "attention-gradients",
     kernel: "attentionWithGradients",
     at: { sizes: { H: 1, S: 40, HEAD_DIM: 16 } },

@@ -29,7 +29,7 @@ ROUNDS = 10
 # Times are compared with the fastest of these; the others are shown.
 RIVALS = ("eager", "compiled", "max-autotune", "flex")
 # What other projects and other forms compute may be missing or fail. The record then says why.
-OTHERS = ("liger", "helion", "flex ")
+OTHERS = ("liger", "helion", "flex")
 OPTIONAL = ("auto", *OTHERS)
 
 

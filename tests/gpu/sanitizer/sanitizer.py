@@ -25,8 +25,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-#: Seconds after which a process is ended: compiling an instrumented kernel takes about one minute.
-DEADLINE = 240
+#: Seconds after which a process is ended: compiling an instrumented kernel takes one to several minutes.
+DEADLINE = 400
 #: Seconds that a process still has when time is out.
 GRACE = 60
 OUT_OF_TIME = "out of time"

@@ -78,7 +78,7 @@ class Problem:
             self.inputs = (make(m, k), make(n, k) / k**0.5, make(n))
         else:
             self.inputs = (make(m, k), make(k, n))
-        self.tensors = self.inputs[:2]
+        self.copied = self.inputs[:2]
 
     def reference(self, wide: bool) -> Any:
         import torch
@@ -125,7 +125,7 @@ def compare(name: str, module: Any) -> None:
                 exact = problem.reference(wide=True)
                 own = (problem.reference(wide=False).float() - exact).abs().max().item()
                 out = torch.full(problem.shape, float("nan"), device="cuda", dtype=problem.kind)
-                assert module._is_specialized(*problem.tensors, out), (shape, dtype)
+                assert module._is_specialized(*problem.copied, out), (shape, dtype)
                 module.kernel_fn(*problem.inputs, **problem.options, out=out)
                 off = (out.float() - exact).abs().max().item()
                 first = out.clone()

@@ -34,10 +34,13 @@ class Problem:
         import torch
 
         m, n, k = shape
+        self.has_blocks = name == "fp8_gemm_block_scaled"
+        if self.has_blocks:
+            # The copy engine takes rows of scales whose length is a multiple of 16 bytes.
+            m = -(-m // 4) * 4
         torch.manual_seed(m + n + k)
         self.shape, self.kind = (m, n), torch.bfloat16
         self.is_fast = how == "fast"
-        self.has_blocks = name == "fp8_gemm_block_scaled"
         self.options = {} if self.has_blocks else {"FAST_ACCUM": self.is_fast}
 
         def scales(*size: int) -> Any:
@@ -45,9 +48,12 @@ class Problem:
 
         a, b = (torch.randn(rows, k, device="cuda").to(torch.float8_e4m3fn) for rows in (m, n))
         self.tensors = (a, b)
+        #: What the copy engine loads.
+        self.copied = (a, b)
         if self.has_blocks:
             groups = -(-k // GROUP)
             self.scales = scales(groups, m), scales(-(-n // GROUP), groups)
+            self.copied = (a, b, self.scales[0])
             self.inputs = (a, self.scales[0], b, self.scales[1], self.kind)
         else:
             self.scales = scales(m), scales(n)

@@ -64,12 +64,15 @@ export const fp8GemmBlockScaled = kernel(
     const [pidM, pidN] = tl.swizzle2d(pid.floorDiv(numPidN), pid.mod(numPidN), numPidM, numPidN, GROUP_M);
     const rm = pidM.mul(BLOCK_M).add(tl.arange(0, BLOCK_M));
     const rn = pidN.mul(BLOCK_N).add(tl.arange(0, BLOCK_N));
+    // Rows and columns wrap instead of being masked inside the loop; the store masks what is left over.
+    const am = tl.inBounds(rm.mod(M));
+    const bn = tl.inBounds(rn.mod(N));
     const acc = tl.mut(tl.zeros([BLOCK_M, BLOCK_N], tl.float32));
     for (const group of tl.range(tl.cdiv(K, GROUP))) {
       const rk = group.mul(GROUP).add(tl.arange(0, GROUP));
-      const x = tl.load(a.at(rm, rk));
-      const y = tl.load(b.at(rn, rk)).T;
-      const rowScale = tl.load(aScale.at(group, rm));
+      const x = tl.load(a.at(am, rk));
+      const y = tl.load(b.at(bn, rk)).T;
+      const rowScale = tl.load(aScale.at(group, am));
       const blockScale = tl.load(bScale.at(pidN.mul(BLOCK_N).floorDiv(GROUP), group));
       acc.value = acc.value.add(tl.dot(x, y).mul(rowScale.col).mul(blockScale));
     }

@@ -259,7 +259,7 @@ export const faulty: readonly Faulty[] = [
     at: { sizes: { M: 33, N: 33, K: 144 } },
     stored: [stored("c", "acc.value", "rm.col.eq(0)", ".to(OUT)")],
     scale: [".mul(blockScale)", ""],
-    swap: ["tl.load(aScale.at(group, rm))", "tl.load(bScale.at(group, rm))"],
+    swap: ["tl.load(aScale.at(group, am))", "tl.load(bScale.at(group, rm))"],
   },
   {
     example: "gemm-float32",

@@ -111,7 +111,6 @@ const all: readonly Sample[] = [
     others: { ...FLOAT8, a_scale: "float32", b_scale: "float32" },
     // Rows of the scales of A lie without gaps.
     constants: { stride_a_scale_m: 1, stride_b_scale_k_groups: 1 },
-    promotes: true,
   },
   { name: "on_two_axes", kernel: products.onTwoAxes },
   { name: "twice", kernel: products.twice, others: { d: "float32" } },

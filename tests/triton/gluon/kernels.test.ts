@@ -39,6 +39,9 @@ const productKernels = {
 
 const FLOAT8: readonly string[] = ["fp8Gemm", "fp8GemmBlockScaled", "promoted"];
 
+/** The copy engine loads a scale of each row. */
+const SCALED: readonly string[] = ["fp8GemmBlockScaled", "scaledRows"];
+
 const attentionKernels = {
   attention,
   relativeAttention,
@@ -101,7 +104,9 @@ function productSizes(name: string, place: Place, { pick, whole }: Draw) {
   const turns = { few: whole(1, 8), whole: 16, ragged: whole(9, 40), many: pick([2, 8, 25]) };
   // Rows of a described tensor are whole 16 bytes apart.
   const count = whole(1, 2);
-  return { M: of[place](), N: 8 * Math.ceil(of[place]() / 8), K: step * turns[place], B: count, H: count };
+  // So many scales of rows are 16 bytes.
+  const rows = SCALED.includes(name) ? 4 * Math.ceil(of[place]() / 4) : of[place]();
+  return { M: rows, N: 8 * Math.ceil(of[place]() / 8), K: step * turns[place], B: count, H: count };
 }
 
 function attentionSizes(place: Place, { pick, whole }: Draw) {

@@ -57,11 +57,12 @@ const subjects: Readonly<Record<string, Subject>> = {
   fp8GemmBlockScaled: {
     form: "product",
     kernel: fp8GemmBlockScaled,
-    sizes: { M: 200, N: 264, K: 1040 },
+    sizes: { M: 200, N: 264, K: 1168 },
     launches: [
       [0, 1, "random 1"],
       [1, 1, "engines consumers producer"],
       [2, 2, "producer engines consumers"],
+      [3, 1, "random 2"],
     ],
   },
   attention: {
@@ -114,24 +115,39 @@ const harmless: readonly (readonly [kernels: string, changes: readonly string[],
     ],
     "the wrapper launches no product of tensors without elements, so a tile has a turn",
   ],
+  ["promoted", ["with a sum in warpgroup_mma(a, right, zeros, use_acc=False, is_async=True)"], "the sum is 0"],
+  ["promoted", ["without gl.convert_layout(_whole_of(sums), layout)"], "a store takes a tile of any layout"],
   [
-    "promoted fp8GemmBlockScaled",
-    ["with a sum in warpgroup_mma(a, right, zeros, use_acc=False, is_async=True)"],
+    "fp8GemmBlockScaled",
+    ["", " #2", " #3", " #4", " #5"].map((count) => `off by one in index_2 < N_GROUPS${count}`),
+    "each tile begins within N",
+  ],
+  [
+    "fp8GemmBlockScaled",
+    [0, 1].flatMap((group) => [
+      `no mask in gl.load(b_scale_ptr + (index_2 * stride_b_scale_n_groups + ${group} * stride_b_scale_k_groups)...`,
+      `off by one in ${group} < index_1`,
+    ]),
+    "K has more groups",
+  ],
+  ["fp8GemmBlockScaled", ["off by one in index_4 < index_1"], "it is odd, and the number of groups is not"],
+  [
+    "fp8GemmBlockScaled",
+    ["", " #2", " #3"].map(
+      (count) =>
+        `with a sum in warpgroup_mma(a_blocks.index(slot * CONSUMERS + part), b_blocks.index(slot).permute((1,...${count}`,
+    ),
     "the sum is 0",
   ],
-  [
-    "promoted fp8GemmBlockScaled",
-    ["without gl.convert_layout(_whole_of(sums), layout)"],
-    "a store takes a tile of any layout",
-  ],
-  ["fp8GemmBlockScaled", ["without gl.convert_layout(pieces[i], layout)"], "it has one product, of the same layout"],
+  ["fp8GemmBlockScaled", ["the first operand alone of turn + STAGES"], "behind a turn, their count is above 0"],
   [
     "fp8GemmBlockScaled",
     [
-      "no mask in gl.load(b_scale_ptr + (index_2 * stride_b_scale_n_groups + i_1 * stride_b_scale_k_group...",
-      "off by one in index_2 < N_GROUPS",
+      "the first operand alone of CONSUMERS * DEPTH",
+      "the first operand alone of part * depth + i % depth",
+      "the first operand alone of part * depth",
     ],
-    "each tile begins within N",
+    "a consumer has one block for pieces",
   ],
   ["gemm linearGelu", ["the first operand alone of turn + STAGES #2"], "behind the turns, their count is above 0"],
   [

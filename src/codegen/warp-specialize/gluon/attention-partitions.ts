@@ -190,8 +190,10 @@ class AttentionPartition {
       case "drain":
         return builder.appendEffect(() => py.call("tma.store_wait", py.number("0")));
       case "turns":
+      case "pairs":
       case "sum":
       case "promote":
+      case "add":
       case "stage":
       case "fence":
       case "send":

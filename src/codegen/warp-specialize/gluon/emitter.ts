@@ -10,7 +10,7 @@ import type { SourceIndex } from "../../../ir/source-index.js";
 import { type BlockAccess, perTensorAxis } from "../pattern/block-access.js";
 import type { Consumers } from "../pattern/attention-configs.js";
 import type { BarrierName, Pipeline } from "../pattern/pipeline.js";
-import { INSTRUCTION_BYTES } from "../pattern/pipeline-configs.js";
+import { INSTRUCTION_BYTES } from "../pattern/tile-footprint.js";
 import type { Elem } from "../../../types/dtype.js";
 import type { Dim } from "../../../types/shape.js";
 import { emitBody } from "../../body/body.js";

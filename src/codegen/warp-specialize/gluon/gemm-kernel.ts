@@ -1,5 +1,5 @@
 /** The `@gluon.jit` functions of a warp-specialized GEMM. */
-import { gemmPipeline } from "../pattern/pipeline.js";
+import { gemmPipeline, scaledPipeline } from "../pattern/pipeline.js";
 import type { SpecializedGemm } from "../pattern/gemm-plan.js";
 import type { BlockAccess } from "../pattern/block-access.js";
 import { extentDim } from "../pattern/block-index.js";
@@ -31,12 +31,14 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
     emission: Emission,
     readonly specialized: SpecializedGemm,
   ) {
-    super(emission, gemmPipeline);
+    super(emission, specialized.scales ? scaledPipeline : gemmPipeline);
     const { pattern } = specialized;
+    const { rowScales } = pattern;
     const [a, b] = pattern.operands;
     const layout = this.claimName("layout");
     this.shared = {
       operands: [this.stagedTensor(a.block), this.stagedTensor(b.block)],
+      ...(rowScales && { rowScales: this.stagedTensor({ tensor: rowScales.tensor, firstAxis: 0 }) }),
       outputs: this.stagedOutputs(pattern.stores),
       barriers: this.barrierNames({}),
       stages: this.claimName("STAGES"),
@@ -47,18 +49,20 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
       rows: this.dimension(pattern.shape[0]) as Name,
       layout,
       products: this.claimName("PRODUCTS"),
+      inFlight: this.claimName("IN_FLIGHT"),
       // One layout for both lets rows of factors and of the epilogue share one, too.
       productLayout: isPiecewise(pattern.accumulation) ? layout : this.claimName("product_layout"),
     };
   }
 
   stagedTensors(): readonly StagedTensor[] {
-    return [...this.shared.operands, ...this.shared.outputs.values()];
+    const { operands, rowScales, outputs } = this.shared;
+    return [...operands, ...(rowScales ? [rowScales] : []), ...outputs.values()];
   }
 
   constants(): readonly Name[] {
-    const { consumers, stages, pieces, depth, products } = this.shared;
-    return [consumers, stages, pieces, depth, products];
+    const { consumers, stages, pieces, depth, products, inFlight } = this.shared;
+    return [consumers, stages, pieces, depth, products, inFlight];
   }
 
   functions(): PartitionFunctions {
@@ -72,11 +76,13 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
       partition("consumer"),
       this.#productLayouts(),
     );
-    const { stages, consumers, depth, operands, outputs } = shared;
+    const { stages, consumers, depth, operands, rowScales, outputs } = shared;
     const [a, b] = operands;
+    const ofConsumers = py.binary(stages, "*", consumers);
     const kernel = this.kernelFunction([
-      this.allocation(a, py.binary(stages, "*", consumers)),
+      this.allocation(a, ofConsumers),
       this.allocation(b, stages),
+      ...(rowScales ? [this.allocation(rowScales, ofConsumers)] : []),
       ...[...outputs.values()].map((each) => this.allocation(each, py.binary(consumers, "*", depth))),
       ...this.barrierSetup(),
       ...this.startPartitions(
@@ -89,10 +95,11 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
   }
 
   #productLayouts(): Block {
-    const { shape, operands, accumulation } = this.specialized.pattern;
+    const { shape, operands, accumulation, rowScales } = this.specialized.pattern;
     const { layout, products, productLayout } = this.shared;
     const columns = this.dimension(shape[1]);
     const bytes = bytesOf(operands[0].block.tensor.dtype);
+    if (rowScales) return [this.productLayout(layout, columns, bytes)];
     const pieceLayout = () => this.productLayout(productLayout, py.binary(columns, "//", products), bytes);
     if (productLayout === layout) return [pieceLayout()];
     const whole = this.productLayout(layout, columns, bytes);
@@ -101,17 +108,20 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
 
   configs(): readonly GluonConfig[] {
     const { shared } = this;
-    return this.specialized.configs.map(({ config, consumers, stages, pieces, depth, products, registers }) => ({
-      config,
-      registers,
-      constants: {
-        [shared.consumers.id]: consumers,
-        [shared.stages.id]: stages,
-        [shared.pieces.id]: pieces,
-        [shared.depth.id]: depth,
-        ...(products !== undefined && { [shared.products.id]: products }),
-      },
-    }));
+    return this.specialized.configs.map(
+      ({ config, consumers, stages, pieces, depth, products, inFlight, registers }) => ({
+        config,
+        registers,
+        constants: {
+          [shared.consumers.id]: consumers,
+          [shared.stages.id]: stages,
+          [shared.pieces.id]: pieces,
+          [shared.depth.id]: depth,
+          ...(products !== undefined && { [shared.products.id]: products }),
+          ...(inFlight !== undefined && { [shared.inFlight.id]: inFlight }),
+        },
+      }),
+    );
   }
 
   /** The block shape of each descriptor. */
@@ -120,12 +130,17 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
     const [rows, columns, inner] = pattern.shape;
     const consumerRows = py.binary(dim(rows), "//", constant(this.shared.consumers));
     const [left, right] = pattern.operands;
-    const [a, b] = this.shared.operands;
+    const { operands, rowScales } = this.shared;
+    const [a, b] = operands;
+    const scales = rowScales?.tensor.dims.map((_, axis, { length }) =>
+      axis === length - 1 ? consumerRows : py.number("1"),
+    );
     const storedShape = ({ axes: [, columnAxis] }: BlockAccess) =>
       [consumerRows, py.binary(dim(extentDim(columnAxis.extent)), "//", constant(this.shared.pieces))] as const;
     return [
       this.blockOf(a, [consumerRows, dim(inner)], left.isSwapped),
       this.blockOf(b, [dim(inner), dim(columns)], right.isSwapped),
+      ...(rowScales && scales ? [[rowScales, scales] as const] : []),
       ...[...this.shared.outputs.values()].map((output) => this.blockOf(output, storedShape(output.store))),
     ];
   }

@@ -15,7 +15,7 @@ import type {
 import { walk } from "../../../ir/walk.js";
 import { axisOf, isProgram } from "../pattern/tile-schedule.js";
 import { axisIn, type BlockAccess } from "../pattern/block-access.js";
-import { gemmPipeline, type PipelineStep } from "../pattern/pipeline.js";
+import { gemmPipeline, type PipelineStep, ROW_SCALES, scaledPipeline } from "../pattern/pipeline.js";
 import { consumerStatements, producerStatements, type SpecializedGemm } from "../pattern/gemm-plan.js";
 import type { SumOfProducts } from "../pattern/gemm-pattern.js";
 import type { LoweredStore } from "../pattern/tensor-blocks.js";
@@ -23,11 +23,18 @@ import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
 import { ADD_PRODUCT, JOIN_SUM, SPLIT_SUM, WRITE_PIECES } from "./helpers.js";
 import type { OpPrinter, WarpPartition } from "./partition-builder.js";
-import { type PartitionContext, partitionContext, type PartitionRole } from "./partition-context.js";
+import { type GemmContext, partitionContext, type PartitionRole } from "./partition-context.js";
 import type { GemmNames, SizeOf } from "./partition-names.js";
-import { appendBlockStore, blockBytes, blockStarts, loadBlock, operandTile, stagedOutput } from "./staged-blocks.js";
-
-type GemmContext = PartitionContext<SpecializedGemm, GemmNames>;
+import { ScaledSum } from "./scaled-sum.js";
+import {
+  appendBlockStore,
+  blockBytes,
+  blockStarts,
+  loadBlock,
+  operandTile,
+  stagedOutput,
+  startOf,
+} from "./staged-blocks.js";
 
 export function gemmPartition(
   ir: KernelIR,
@@ -36,7 +43,8 @@ export function gemmPartition(
   size: SizeOf,
   role: PartitionRole,
 ): WarpPartition {
-  return new GemmPartition(ir, partitionContext(specialized, names, size, role)).build(gemmPipeline[role]);
+  const pipeline = specialized.scales ? scaledPipeline : gemmPipeline;
+  return new GemmPartition(ir, partitionContext(specialized, names, size, role)).build(pipeline[role]);
 }
 
 class GemmPartition {
@@ -45,6 +53,8 @@ class GemmPartition {
 
   /** The factors of the promoted sum that is emitted. */
   #promotedFactors: readonly Argument[] = [];
+  /** The loops of a consumer, if the ring buffer takes scales. */
+  readonly #scaled: ScaledSum | undefined;
 
   constructor(
     readonly ir: KernelIR,
@@ -52,6 +62,17 @@ class GemmPartition {
   ) {
     const { specialized, isConsumer } = context;
     this.#partitionStatements = new Set(isConsumer ? consumerStatements(specialized) : producerStatements(specialized));
+    const { scales } = specialized;
+    const { rowScales } = context.names;
+    this.#scaled =
+      isConsumer && scales && rowScales
+        ? new ScaledSum(context, scales, rowScales, {
+            run: (steps) => this.#steps(steps),
+            append: (statement) => this.#appendStatement(statement),
+            blocks: (slot) => this.#blocks(slot),
+            bufferIndex: (slot, consumerIndex) => this.#bufferIndex(slot, consumerIndex),
+          })
+        : undefined;
   }
 
   build(steps: readonly PipelineStep[]): WarpPartition {
@@ -64,16 +85,19 @@ class GemmPartition {
   }
 
   #steps(steps: readonly PipelineStep[]): void {
-    for (const step of steps) this.#step(step);
+    for (const step of steps) this.#step(step, step === steps.at(-1));
   }
 
-  #step(step: PipelineStep): void {
+  #step(step: PipelineStep, isLast: boolean): void {
     const { builder, pipeline } = this.context;
+    const scaled = this.#scaled;
     switch (step.kind) {
       case "tiles":
         return this.#tiles(step.body);
       case "turns":
-        return this.#kLoop(step.body);
+        return scaled ? scaled.turns(step.body) : this.#kLoop(step.body);
+      case "pairs":
+        return scaled?.pairs(step.body);
       case "epilogue":
         return this.#epilogue();
       case "wait":
@@ -84,31 +108,34 @@ class GemmPartition {
           pipeline.readSlot(),
         );
       case "copy":
-        return this.#copy(step.operand === 0 ? 0 : 1);
+        return step.operand === ROW_SCALES ? this.#copyRowScales() : this.#copy(step.operand === 0 ? 0 : 1);
       case "sum":
         return this.#sum(step);
       case "multiply":
-        return this.#multiply();
+        return scaled ? scaled.multiply() : this.#multiply();
+      case "take":
+        return scaled?.take();
+      case "add":
+        return scaled?.add();
       case "promote":
         return this.#promote();
       case "settle":
-        return this.#updateAccumulator((sum) =>
-          py.call("warpgroup_mma_wait", py.number(String(step.pending)), py.keyword("deps", py.tuple(sum))),
-        );
+        return scaled ? scaled.settle(step.pending) : this.#settle(step.pending);
       case "release":
         return this.#release(step);
       case "advance":
-        return pipeline.advance();
+        pipeline.advance();
+        return isLast ? undefined : pipeline.updateSlot();
+      case "fence":
+        return builder.appendEffect(() => py.call("fence_async_shared"));
       case "drain":
         return builder.appendEffect(() => py.call("tma.store_wait", py.number("0")));
       case "idle turns":
       case "blank":
-      case "take":
       case "await turn":
       case "give turn":
       case "compute":
       case "stage":
-      case "fence":
       case "send":
         throw new Error(`${step.kind} stands in no product's pipeline`);
       default:
@@ -173,9 +200,10 @@ class GemmPartition {
   // ---- steps --------------------------------------------------------------------------------------------------------
 
   #bytes(): Expression {
-    const { consumers, operands } = this.context.names;
+    const { consumers, operands, rowScales } = this.context.names;
     const [a, b] = operands;
-    return py.binary(py.binary(consumers, "*", blockBytes(a)), "+", blockBytes(b));
+    const rows = rowScales ? py.binary(blockBytes(a), "+", blockBytes(rowScales)) : blockBytes(a);
+    return py.binary(py.binary(consumers, "*", rows), "+", blockBytes(b));
   }
 
   /** Copies the operand's block. The rows' operand has one block per consumer. */
@@ -200,6 +228,29 @@ class GemmPartition {
       });
   }
 
+  /** Copies the scales of each consumer's rows. */
+  #copyRowScales(): void {
+    const { builder, pipeline, rows, specialized, names } = this.context;
+    const { rowScales } = names;
+    const { lead, index } = specialized.pattern.rowScales ?? {};
+    if (!rowScales || !lead || !index) return;
+    rows.forEachConsumer((consumerIndex) => {
+      builder.appendEffect(
+        (slot, part, ...offsets) =>
+          loadBlock(
+            rowScales,
+            rows.offset(lead.length, offsets, part),
+            pipeline.barrier("filled", slot),
+            this.#bufferIndex(slot, part),
+          ),
+        pipeline.readSlot(),
+        consumerIndex,
+        ...lead,
+        startOf(builder, index),
+      );
+    });
+  }
+
   /** The buffer of a consumer's rows in a slot. */
   #bufferIndex(slot: Expression, consumerIndex: Expression): Expression {
     return py.binary(py.binary(slot, "*", this.context.names.consumers), "+", consumerIndex);
@@ -209,6 +260,12 @@ class GemmPartition {
     this.#updateAccumulator(
       (sum, slot) => py.call("warpgroup_mma", ...this.#blocks(slot), sum, py.keyword("is_async", py.boolean(true))),
       this.context.pipeline.readSlot(),
+    );
+  }
+
+  #settle(pending: number): void {
+    this.#updateAccumulator((sum) =>
+      py.call("warpgroup_mma_wait", py.number(String(pending)), py.keyword("deps", py.tuple(sum))),
     );
   }
 
@@ -238,6 +295,15 @@ class GemmPartition {
 
   #release({ barrier, age, when }: Extract<PipelineStep, { kind: "release" }>): void {
     const { builder, pipeline, specialized, names } = this.context;
+    const slotBefore = (count: Expression) => {
+      const iteration = py.binary(py.binary(count, "+", names.stages), "-", py.number(String(age)));
+      return py.binary(iteration, "%", names.stages);
+    };
+    if (when === "always" && age > 0)
+      return builder.appendEffect(
+        (count) => py.call("mbarrier.arrive", pipeline.barrier(barrier, slotBefore(count))),
+        pipeline.readCounter(),
+      );
     if (when === "always")
       return builder.appendEffect(
         (slot) => py.call("mbarrier.arrive", pipeline.barrier(barrier, slot)),
@@ -246,10 +312,8 @@ class GemmPartition {
     const { start, end, index } = specialized.pattern.kLoop;
     builder.appendEffect(
       (count, left, right) => {
-        const iteration = py.binary(py.binary(count, "+", names.stages), "-", py.number(String(age)));
-        const slot = py.binary(iteration, "%", names.stages);
         const predicate = py.compare(left, [when === "later" ? ">" : "<", right]);
-        return py.call("mbarrier.arrive", pipeline.barrier(barrier, slot), py.keyword("pred", predicate));
+        return py.call("mbarrier.arrive", pipeline.barrier(barrier, slotBefore(count)), py.keyword("pred", predicate));
       },
       pipeline.readCounter(),
       ...(when === "later" ? ([index, start] as const) : ([start, end] as const)),

@@ -1,9 +1,10 @@
 /** The objects that emit one partition of a warp-specialized kernel. */
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
+import type { SpecializedGemm } from "../pattern/gemm-plan.js";
 import type { Specialized } from "../pattern/specialize.js";
 import { ConsumerRows } from "./consumer-rows.js";
 import { PartitionBuilder } from "./partition-builder.js";
-import type { AttentionNames, PipelineNames, SizeOf } from "./partition-names.js";
+import type { AttentionNames, GemmNames, PipelineNames, SizeOf } from "./partition-names.js";
 import { PipelineState } from "./pipeline-state.js";
 import { TileLoop } from "./tile-loop.js";
 
@@ -20,6 +21,7 @@ export interface PartitionContext<Plan extends Specialized, Names extends Pipeli
   readonly tileLoop: TileLoop;
 }
 
+export type GemmContext = PartitionContext<SpecializedGemm, GemmNames>;
 export type AttentionContext = PartitionContext<SpecializedAttention, AttentionNames>;
 
 export function partitionContext<Plan extends Specialized, Names extends PipelineNames>(

@@ -45,6 +45,9 @@ export interface GemmNames extends PipelineNames {
   readonly depth: Name;
   /** The layout of the sum of products in a consumer. */
   readonly layout: Name;
+  /** The scales of the rows, and a constexpr: the number of products in flight. */
+  readonly rowScales?: StagedTensor;
+  readonly inFlight: Name;
   /** For promoted sums: a constexpr, the number of products that make a tile's width, and the layout of one. */
   readonly products: Name;
   readonly productLayout: Name;

@@ -55,7 +55,7 @@ export function blockStarts(builder: PartitionBuilder, { lead, firstAxis, axes }
   return perTensorAxis(lead, firstAxis, [startOf(builder, first), startOf(builder, last)]);
 }
 
-function startOf(builder: PartitionBuilder, { starts }: BlockIndex): Argument {
+export function startOf(builder: PartitionBuilder, { starts }: BlockIndex): Argument {
   const [start, extra] = starts;
   if (start === undefined) return { kind: "literal", value: 0 };
   if (extra === undefined) return start;

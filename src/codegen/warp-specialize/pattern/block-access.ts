@@ -96,8 +96,8 @@ export function blockAccess(statement: OpStatement, ir: KernelIR, definitionsOf:
     kind === "view"
       ? viewBlock(statement, definitionsOf.get(address), ir, definitionsOf)
       : descriptorBlock(statement, address, ir, definitionsOf);
-  for (const start of [...block.lead, ...block.axes.flatMap(({ starts }) => starts)])
-    if (isValue(start) && start.type.kind === "tile" && start.type.dtype !== "int32")
+  for (const start of offsetsOf(block))
+    if (!hasInt32(start))
       notSpecializable("the copy engine counts in int32, and where its block lies is of another dtype", at);
   return block;
 }
@@ -145,6 +145,37 @@ function viewBlock(
     statement,
   };
 }
+
+/** Numbers that lie side by side along a tensor's last axis, one for each lane. */
+export interface RowAccess {
+  readonly tensor: TensorParam;
+  /** Indices of the other axes. */
+  readonly lead: readonly Argument[];
+  readonly index: BlockIndex;
+  readonly statement: OpStatement;
+}
+
+/** The numbers that a load reads through a view. Undefined if TMA cannot copy them. */
+export function rowAccess(statement: OpStatement, ir: KernelIR, definitionsOf: Definitions): RowAccess | undefined {
+  const [address] = statement.operands;
+  const view = isValue(address) ? definitionsOf.get(address) : undefined;
+  if (view?.kind !== "op" || view.op.lowering?.view !== "grid") return undefined;
+  const [base, indices] = view.operands;
+  const { tensor, order } = tensorOf(base, ir, definitionsOf);
+  if (!tensor || tensor.block || !isList(indices)) return undefined;
+  const lead = order.slice(0, -1).flatMap((position) => indices[position] ?? []);
+  const index = blockIndexOf(indices[order.at(-1) ?? 0], definitionsOf);
+  const starts = [...lead, ...(index?.starts ?? [])];
+  const isSupported =
+    lead.length > 0 &&
+    lead.length <= MAX_LEAD_AXES + 1 &&
+    starts.every((each) => isScalar(each) && hasInt32(each)) &&
+    Object.entries(statement.options).every(([name, value]) => isRedundant(name, value));
+  return isSupported && index ? { tensor, lead, index, statement } : undefined;
+}
+
+const hasInt32 = (start: Argument): boolean =>
+  !isValue(start) || start.type.kind !== "tile" || start.type.dtype === "int32";
 
 /** The parameter, and for each of its axes the position among the indices. */
 function tensorOf(

@@ -21,8 +21,8 @@ import type { Location } from "../../../diagnostics/diagnostic.js";
 import { argumentsOf, blocksOf, definitions, valuesIn, walk } from "../../../ir/walk.js";
 import { type Elem, members } from "../../../types/dtype.js";
 import type { Dim } from "../../../types/shape.js";
-import { flattenStatements } from "./backward-slice.js";
-import { axisIn, type BlockAccess, checkSameShape, checkRank } from "./block-access.js";
+import { backwardSlice, flattenStatements } from "./backward-slice.js";
+import { axisIn, type BlockAccess, checkSameShape, checkRank, type RowAccess } from "./block-access.js";
 import { isSameBlock } from "./block-index.js";
 import {
   checkProduct,
@@ -37,6 +37,7 @@ import {
   writtenBlock,
 } from "./tensor-blocks.js";
 import { notSpecializable } from "./not-specializable.js";
+import { rowScalesIn } from "./row-scales.js";
 
 export interface GemmPattern {
   /** The author's loop over tiles. Undefined if each program computes one tile. */
@@ -48,6 +49,8 @@ export interface GemmPattern {
   readonly accumulator: LetStatement;
   /** The operands of the product, rows first. */
   readonly operands: readonly [ProductOperand, ProductOperand];
+  /** The scales of the rows, if the ring buffer takes them as well. */
+  readonly rowScales?: RowAccess | undefined;
   /** In program order. */
   readonly stores: readonly BlockAccess[];
   /** Rows, columns and inner dimension of the product. */
@@ -163,7 +166,8 @@ class GemmMatcher {
     this.#checkIteration(operands);
     const stores = this.#stores(tile, accumulator);
     const shape = productShape(product);
-    const pattern = { tileLoop, kLoop, product, accumulation, accumulator, operands, stores, shape };
+    const rowScales = this.#rowScales(accumulation, operands[0]);
+    const pattern = { tileLoop, kLoop, product, accumulation, accumulator, operands, rowScales, stores, shape };
     checkOuterLanes(operands[0], 0, stores);
     checkOuterLanes(operands[1], 1, stores);
     for (const { axes, statement } of stores)
@@ -210,6 +214,13 @@ class GemmMatcher {
     // The tensor cores add up products of 16-bit floats in float32.
     const isImprecise = isFloat8 && (product.operands[2] === undefined || "maxNumImpreciseAcc" in product.options);
     return { accumulator, isPromoted: isImprecise || factors.length > 0, factors };
+  }
+
+  #rowScales({ condition, arms: [{ factors }] }: Accumulation, rows: ProductOperand): RowAccess | undefined {
+    if (condition !== undefined) return undefined;
+    const { statements } = this.nest.kLoop.body;
+    const needed = backwardSlice(factors, statements);
+    return rowScalesIn(this.ir, needed, rows.block.axes[rows.isSwapped ? 1 : 0], this.#definitions);
   }
 
   /** Checks that a factor follows from statements before the loop and of the loop itself, apart from its branches. */

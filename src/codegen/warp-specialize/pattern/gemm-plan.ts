@@ -7,12 +7,14 @@ import type {
   OpStatement,
   ReadStatement,
   Statement,
+  Value,
 } from "../../../ir/nodes.js";
-import { type BlockAccess, offsetsOf } from "./block-access.js";
+import { argumentsOf } from "../../../ir/walk.js";
+import { type BlockAccess, offsetsOf, type RowAccess } from "./block-access.js";
 import { type GemmPattern, matchGemm } from "./gemm-pattern.js";
 import { checkLanguage } from "./gluon-language.js";
 import { checkDTypes, checkLaunchSpecializable, loopOf } from "./launch-constraints.js";
-import { flattenStatements, backwardSlice } from "./backward-slice.js";
+import { flattenStatements, backwardSlice, valuesUsedBy } from "./backward-slice.js";
 import { type PipelineConfig, ringConfigs } from "./pipeline-configs.js";
 import { checkRows } from "./rows.js";
 import { type LoweredStore, loweredStores } from "./tensor-blocks.js";
@@ -22,6 +24,24 @@ import { notSpecializable } from "./not-specializable.js";
 export interface SpecializedGemm extends GemmStatements {
   readonly kind: "gemm";
   readonly configs: readonly PipelineConfig[];
+  /** The scales of a product, if the ring buffer takes those of its rows. */
+  readonly scales?: Scales | undefined;
+}
+
+/** The statements of an iteration that scale its product. */
+export interface Scales {
+  readonly rows: RowAccess;
+  /** Those that do not need the scales of the rows, and those that do. */
+  readonly early: readonly OpStatement[];
+  readonly late: readonly OpStatement[];
+  /** Loads of numbers that scale a whole product, which a consumer performs before their iteration. */
+  readonly ahead: readonly AheadLoad[];
+}
+
+export interface AheadLoad {
+  readonly load: OpStatement;
+  /** The statements of the iteration that its address and its mask follow from. */
+  readonly address: readonly OpStatement[];
 }
 
 /** A statement that computes values. */
@@ -42,10 +62,10 @@ interface GemmStatements {
 
 /** @throws {@link NotSpecializable} if the kernel or all of its configs do not match. */
 export function specializedGemm(ir: KernelIR, lowered: KernelIR): SpecializedGemm {
-  const pattern = matchGemm(ir);
-  if (!pattern.tileLoop) checkTiles(ir);
-  checkLaunchSpecializable(ir, [pattern.kLoop]);
-  const configs = ringConfigs(ir, pattern);
+  const matched = matchGemm(ir);
+  if (!matched.tileLoop) checkTiles(ir);
+  checkLaunchSpecializable(ir, [matched.kLoop]);
+  const { pattern, configs } = ringConfigs(ir, matched);
   const tileLoop = pattern.tileLoop && loopOf(lowered, pattern.tileLoop);
   const kLoop = loopOf(lowered, pattern.kLoop);
   const tile: Block = tileLoop ? tileLoop.body : lowered.body;
@@ -61,7 +81,37 @@ export function specializedGemm(ir: KernelIR, lowered: KernelIR): SpecializedGem
   const statements = { pattern, ...phases };
   checkEpilogue(statements);
   checkOffsets(statements);
-  return { kind: "gemm", ...statements, configs };
+  return { kind: "gemm", ...statements, configs, scales: scalesOf(statements) };
+}
+
+function scalesOf({ pattern, iteration }: GemmStatements): Scales | undefined {
+  const { rowScales: rows, accumulation, kLoop } = pattern;
+  if (!rows) return undefined;
+  const isRowLoad = ({ results }: OpStatement) => results[0] === rows.statement.results[0];
+  const factors = accumulation.arms[0].factors;
+  const others = iteration.filter((each) => !isRowLoad(each));
+  const ahead = backwardSlice(factors, others).flatMap((load) => aheadLoad(load, others, kLoop.index) ?? []);
+  const needed = backwardSlice(
+    factors,
+    others.filter((each) => !ahead.some(({ load }) => load === each)),
+  );
+  const scaled = new Set(rows.statement.results);
+  const isLate = (statement: OpStatement): boolean => valuesUsedBy(statement).some((value) => scaled.has(value));
+  const late = needed.filter((statement) => {
+    if (!isLate(statement)) return false;
+    for (const result of statement.results) scaled.add(result);
+    return true;
+  });
+  return { rows, ahead, late, early: needed.filter((each) => !late.includes(each)) };
+}
+
+/** A load of one number that differs between iterations, if nothing else that it needs is loaded. */
+function aheadLoad(load: OpStatement, iteration: readonly OpStatement[], index: Value): AheadLoad | undefined {
+  const [result] = load.results;
+  if (load.op.effect !== "read" || result?.type.kind !== "tile" || result.type.shape.length > 0) return undefined;
+  const address = backwardSlice(argumentsOf(load), iteration);
+  const uses = [load, ...address].flatMap(valuesUsedBy);
+  return uses.includes(index) && address.every(({ op }) => op.effect === "pure") ? { load, address } : undefined;
 }
 
 const computeStatementsOf = (statements: readonly Statement[]): readonly ComputeStatement[] =>
@@ -78,7 +128,9 @@ export function producerStatements({
   iteration,
 }: GemmStatements): readonly ComputeStatement[] {
   const offsets = pattern.operands.flatMap(({ block }) => offsetsOf(block));
-  return backwardSlice([...boundsOf(pattern), ...offsets], [...prologue, ...tile, ...iteration]);
+  const { lead = [], index } = pattern.rowScales ?? {};
+  const roots = [...boundsOf(pattern), ...offsets, ...lead, ...(index?.starts ?? [])];
+  return backwardSlice(roots, [...prologue, ...tile, ...iteration]);
 }
 
 /** The statements of the epilogue, including those that determine the offsets of the stored blocks. */
@@ -94,7 +146,9 @@ export function consumerStatements({
   const offsets = pattern.stores.flatMap(offsetsOf);
   const factors = pattern.accumulation.arms.flatMap((arm) => arm?.factors ?? []);
   const roots = [...boundsOf(pattern), pattern.accumulator.initial, ...factors, ...values, ...offsets];
-  return backwardSlice(roots, [...prologue, ...tile, ...iteration, ...epilogue]);
+  const copied = pattern.rowScales?.statement.results[0];
+  const computed = iteration.filter(({ results: [result] }) => copied === undefined || result !== copied);
+  return backwardSlice(roots, [...prologue, ...tile, ...computed, ...epilogue]);
 }
 
 const boundsOf = ({ tileLoop, kLoop }: GemmPattern): readonly Argument[] =>
@@ -125,7 +179,11 @@ function checkEpilogue(statements: GemmStatements): void {
   checkRows(ops, rows as string, isPadded);
   ops.forEach(checkLanguage);
   checkDTypes(
-    [...pattern.operands.map(({ block }) => block.tensor), ...pattern.stores.map(({ tensor }) => tensor)],
+    [
+      ...pattern.operands.map(({ block }) => block),
+      ...(pattern.rowScales ? [pattern.rowScales] : []),
+      ...pattern.stores,
+    ].map(({ tensor }) => tensor),
     ops,
   );
   for (const { op, location, options } of ops)

@@ -27,12 +27,14 @@ export type PipelineStep =
   | { readonly kind: "copy"; readonly operand: number; readonly barrier: BarrierName }
   /** Fills the iteration's slot with zeros, by a copy from beyond the tensor's rows. */
   | { readonly kind: "blank"; readonly operand: number; readonly barrier: BarrierName }
-  /** Reads a block into registers, or leaves it in shared memory for products. */
-  | { readonly kind: "take"; readonly operand: number }
+  /** Reads a block into registers, or leaves it in shared memory for products. Its copy arrives at the barrier. */
+  | { readonly kind: "take"; readonly operand: number; readonly barrier: BarrierName }
   /** The loop of a GEMM, for sums in the tensor cores and for promoted sums. A constexpr may decide between them. */
   | { readonly kind: "sum"; readonly whole: readonly PipelineStep[]; readonly promoted: readonly PipelineStep[] }
   /** Multiplies both blocks of the iteration in pieces, and adds each piece to its sum once it is complete. */
   | { readonly kind: "promote" }
+  /** Adds the oldest product in registers, times its scales, while at most `pending` younger ones are in flight. */
+  | { readonly kind: "add"; readonly pending: number }
   /** Starts a product of these blocks of the iteration. */
   | { readonly kind: "multiply"; readonly operands: readonly number[] }
   /** Waits until at most `pending` products are in flight. */
@@ -53,6 +55,8 @@ export type PipelineStep =
   /** Increments the iteration counter. */
   | { readonly kind: "advance" }
   | { readonly kind: "turns"; readonly body: readonly PipelineStep[] }
+  /** Iterations by two, if two products are in flight. `turns` has the last one of an odd number. */
+  | { readonly kind: "pairs"; readonly body: readonly PipelineStep[] }
   /** Iterations of a tile that a consumer skips, because its rows attend to none of their keys. */
   | { readonly kind: "idle turns"; readonly body: readonly PipelineStep[] }
   | { readonly kind: "tiles"; readonly body: readonly PipelineStep[] }
@@ -62,7 +66,7 @@ export type PipelineStep =
   | { readonly kind: "drain"; readonly pending: "all but one buffer" | "none" }
   /** Copies the piece into the next piece buffer. */
   | { readonly kind: "stage" }
-  /** Makes the shared-memory writes visible to TMA. */
+  /** Orders what registers read and wrote in shared memory before later copies. */
   | { readonly kind: "fence" }
   /** Starts the write of that buffer to the tensor. */
   | { readonly kind: "send" };
@@ -114,40 +118,85 @@ const promotedSum: readonly PipelineStep[] = [
   },
 ];
 
+/** The operand of a product that has the scales of its rows. */
+export const ROW_SCALES = 2;
+
+/** Starts the product of an iteration, and reads its scales while it runs. */
+const scaledProduct: readonly PipelineStep[] = [
+  { kind: "wait", barrier: "filled" },
+  { kind: "multiply", operands: [0, 1] },
+  { kind: "take", operand: ROW_SCALES, barrier: "filled" },
+];
+
+const scaledSum: readonly PipelineStep[] = [
+  {
+    kind: "pairs",
+    body: [
+      ...scaledProduct,
+      { kind: "advance" },
+      ...scaledProduct,
+      { kind: "fence" },
+      { kind: "settle", pending: 1 },
+      { kind: "release", barrier: "emptied", age: 1, when: "always" },
+      { kind: "add", pending: 1 },
+      { kind: "settle", pending: 0 },
+      { kind: "release", barrier: "emptied", age: 0, when: "always" },
+      { kind: "add", pending: 0 },
+      { kind: "advance" },
+    ],
+  },
+  {
+    kind: "turns",
+    body: [
+      ...scaledProduct,
+      { kind: "fence" },
+      { kind: "settle", pending: 0 },
+      { kind: "release", barrier: "emptied", age: 0, when: "always" },
+      { kind: "add", pending: 0 },
+      { kind: "advance" },
+    ],
+  },
+];
+
+function productPipeline(copies: readonly PipelineStep[], sum: readonly PipelineStep[]): Pipeline {
+  return {
+    barriers: { filled: { arrivals: "one", per: "slot" }, emptied: { arrivals: "consumers", per: "slot" } },
+    producer: [
+      {
+        kind: "tiles",
+        body: [
+          {
+            kind: "turns",
+            body: [
+              { kind: "wait", barrier: "emptied", isPreviousPhase: true },
+              { kind: "expect", barrier: "filled" },
+              ...copies,
+              { kind: "advance" },
+            ],
+          },
+        ],
+      },
+    ],
+    consumer: [
+      { kind: "tiles", body: [...sum, { kind: "epilogue", piece: writePiece }] },
+      { kind: "drain", pending: "none" },
+    ],
+  };
+}
+
+const copyOf = (operand: number): PipelineStep => ({ kind: "copy", operand, barrier: "filled" });
+
 /**
  * A GEMM whose loads run up to STAGES iterations ahead. Each product is still in flight when the next one starts, unless
  * sums are promoted.
  */
-export const gemmPipeline: Pipeline = {
-  barriers: { filled: { arrivals: "one", per: "slot" }, emptied: { arrivals: "consumers", per: "slot" } },
-  producer: [
-    {
-      kind: "tiles",
-      body: [
-        {
-          kind: "turns",
-          body: [
-            { kind: "wait", barrier: "emptied", isPreviousPhase: true },
-            { kind: "expect", barrier: "filled" },
-            { kind: "copy", operand: 0, barrier: "filled" },
-            { kind: "copy", operand: 1, barrier: "filled" },
-            { kind: "advance" },
-          ],
-        },
-      ],
-    },
-  ],
-  consumer: [
-    {
-      kind: "tiles",
-      body: [
-        { kind: "sum", whole: wholeSum, promoted: promotedSum },
-        { kind: "epilogue", piece: writePiece },
-      ],
-    },
-    { kind: "drain", pending: "none" },
-  ],
-};
+export const gemmPipeline: Pipeline = productPipeline(
+  [copyOf(0), copyOf(1)],
+  [{ kind: "sum", whole: wholeSum, promoted: promotedSum }],
+);
+
+/** A GEMM whose products are scaled. The scales of the rows pass through the ring buffer as well. */
+export const scaledPipeline: Pipeline = productPipeline([copyOf(0), copyOf(1), copyOf(ROW_SCALES)], scaledSum);
 
 /** Operand indices of attention. */
 export const QUERIES = 0;
@@ -212,7 +261,7 @@ export const attentionPipeline: Pipeline = {
       kind: "tiles",
       body: [
         { kind: "wait", barrier: "queriesFilled" },
-        { kind: "take", operand: QUERIES },
+        { kind: "take", operand: QUERIES, barrier: "queriesFilled" },
         { kind: "release", barrier: "queriesEmptied", age: 0, when: "stay" },
         {
           kind: "turns",

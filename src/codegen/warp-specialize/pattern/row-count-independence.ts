@@ -6,6 +6,7 @@ import {
   type KernelIR,
   type OpStatement,
   type Statement,
+  type TensorParam,
   type Value,
 } from "../../../ir/nodes.js";
 import { bodiesOf, definitions, hostBlocksOf, valuesIn, walk, walkUses } from "../../../ir/walk.js";
@@ -112,7 +113,7 @@ function hasOnlyBlockAccesses(ir: KernelIR, { queries, loops, stores, loads }: A
   return isOnlyBlocks;
 }
 
-function hasOnlyAllowedUses(
+export function hasOnlyAllowedUses(
   block: Parameters<typeof walkUses>[0],
   isSubject: (value: Value) => boolean,
   isAllowed: (user: OpStatement, value: Value) => boolean,
@@ -125,7 +126,7 @@ function hasOnlyAllowedUses(
 }
 
 /** True if the op uses the value as the length of its result. */
-function isLength({ op, operands }: OpStatement, value: Value): boolean {
+export function isLength({ op, operands }: OpStatement, value: Value): boolean {
   const kinds = Object.values(op.operands);
   return operands.every((operand, i) => {
     if (operand === undefined || !valuesIn(operand).includes(value)) return true;
@@ -134,9 +135,13 @@ function isLength({ op, operands }: OpStatement, value: Value): boolean {
 }
 
 /** True if the op counts the blocks of all rows. */
-function isCount({ queries }: AttentionPattern, { op, operands }: OpStatement): boolean {
-  const dim = queries.tensor.dims[axisIn(queries, queries.isSwapped ? 1 : 0)];
-  const [total] = operands;
+const isCount = ({ queries }: AttentionPattern, statement: OpStatement): boolean => {
+  const size = queries.tensor.dims[axisIn(queries, queries.isSwapped ? 1 : 0)];
+  return size !== undefined && isBlockCount(size, statement);
+};
+
+/** True if the op counts the blocks of a tensor's size. */
+export function isBlockCount(size: TensorParam["dims"][number], { op, operands: [total] }: OpStatement): boolean {
   if (op.facts.integer !== "blocks" || total === undefined) return false;
-  return total === dim || (isLiteral(total) && isLiteral(dim) && total.value === dim.value);
+  return total === size || (isLiteral(total) && isLiteral(size) && total.value === size.value);
 }

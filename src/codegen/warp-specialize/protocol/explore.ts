@@ -15,7 +15,16 @@
 import { type BarrierName, QUERIES } from "../pattern/pipeline.js";
 import { barrierAt, Layout, partitionAt } from "./layout.js";
 import { type Instruction, programOf, type ProtocolForm } from "./program.js";
-import { type Barrier, type Buffer, type Clock, keyOf, type PartitionState, type Stamp, type State } from "./state.js";
+import {
+  type Barrier,
+  type Buffer,
+  type Clock,
+  type Decision,
+  keyOf,
+  type PartitionState,
+  type Stamp,
+  type State,
+} from "./state.js";
 
 /** Thrown for the first thing that goes wrong. */
 class Fault extends Error {}
@@ -44,6 +53,8 @@ class Explorer {
    */
   readonly #seesTiles: boolean;
   readonly #mayIdle: boolean;
+  /** True if consumers take iterations by two, of which the producer makes one after the other. */
+  readonly #isPaired: boolean;
   readonly #copies: readonly Pick<InstructionOf<"copy">, "operand" | "barrier">[];
 
   constructor(form: ProtocolForm) {
@@ -51,6 +62,7 @@ class Explorer {
     this.#programs = [undefined, ...consumers].map((consumer) => programOf(form, consumer));
     this.#layout = new Layout(form, this.#programs);
     this.#seesTiles = form.pipeline.producer.some((step) => step.kind === "tiles" && step.body.length > 1);
+    this.#isPaired = form.isPaired === true;
     const copies = this.#programs.flat().filter((step) => step.kind === "copy");
     this.#copies = [...new Map(copies.map((copy) => [`${copy.operand} ${copy.barrier}`, copy])).values()];
     this.#mayIdle = form.mayIdle;
@@ -140,17 +152,13 @@ class Explorer {
       case "copy":
         return go(this.#copy(state, part, partition, instruction));
       case "take": {
-        const queries = this.#queries(partition, instruction.queries);
-        this.#checkHeld(state, part, partition, queries);
-        return go(this.#finishReads(state, part, partition, [queries]));
+        const { operand, owner } = instruction;
+        const buffers: readonly Buffer[] = [{ operand, owner, count: partition.count }];
+        this.#checkHeld(state, part, partition, buffers);
+        return go(this.#finishReads(state, part, partition, [buffers]));
       }
       case "multiply": {
-        const slots = instruction.operands.map((operand): Buffer => ({
-          operand,
-          count: partition.count,
-          owner: undefined,
-        }));
-        const reads = [...this.#queries(partition, instruction.queries), ...slots];
+        const reads = this.#productReads(partition, instruction);
         this.#checkHeld(state, part, partition, reads);
         return go(state, { running: [...partition.running, reads] });
       }
@@ -162,6 +170,9 @@ class Explorer {
       case "compute":
         if (partition.running.flat().some(({ operand }) => operand === instruction.operand))
           throw new Fault(`${nameOf(part)} takes a product of block ${instruction.operand} while it runs`);
+        return go(state);
+      case "add":
+        if (partition.running.length > instruction.pending) throw new Fault(`${nameOf(part)} adds a product that runs`);
         return go(state);
       case "advance":
         return go(state, { count: partition.count + 1 });
@@ -179,8 +190,8 @@ class Explorer {
   ): readonly State[] {
     const { decisions } = state;
     const next = decisions[partition.decisionCount];
-    const [enters, leaves] = [next ?? true, !(next ?? false)];
-    const decisionsAfter = (decision: boolean): readonly boolean[] =>
+    const [enters, leaves] = [next !== "end", next === undefined || next === "end"];
+    const decisionsAfter = (decision: Decision): readonly Decision[] =>
       next === undefined ? [...decisions, decision] : decisions;
     const to = (change: Partial<PartitionState>, after = decisions): State => ({
       ...state,
@@ -192,16 +203,43 @@ class Explorer {
       ...(loop === "tiles" && { isLater: false, isTileOver: false }),
       at: partition.at + 1,
     };
-    const enter = () => to({ ...begin, decisionCount }, decisionsAfter(true));
-    const leave = () => to({ at: exit, decisionCount, isTileOver: true }, decisionsAfter(false));
+    if (this.#isPaired && loop !== "tiles") return this.#pairedLoop(state, part, partition, { loop, exit });
+    const enter = () => to({ ...begin, decisionCount }, decisionsAfter("one"));
+    const leave = () => to({ at: exit, decisionCount, isTileOver: true }, decisionsAfter("end"));
     if (!this.#seesTiles)
       return loop === "tiles"
         ? [to(begin), ...(leaves ? [leave()] : [])]
         : [to({ at: exit }), ...(enters ? [enter()] : [])];
     if (loop === "idle turns" && partition.isTileOver) return [to({ at: exit })];
     const idles =
-      loop === "turns" && part > 0 && this.#mayIdle && enters ? [to({ at: exit }, decisionsAfter(true))] : [];
+      loop === "turns" && part > 0 && this.#mayIdle && enters ? [to({ at: exit }, decisionsAfter("one"))] : [];
     return [...(enters ? [enter()] : []), ...(leaves ? [leave()] : []), ...idles];
+  }
+
+  /** A decision may stand for two iterations. A consumer takes both at once, in a loop of its own. */
+  #pairedLoop(
+    { decisions, partitions, ...state }: State,
+    part: number,
+    partition: PartitionState,
+    { loop, exit }: Pick<InstructionOf<"loop">, "loop" | "exit">,
+  ): readonly State[] {
+    const next = decisions[partition.decisionCount];
+    const to = (change: Partial<PartitionState>, after = decisions): State => ({
+      ...state,
+      partitions: partitions.with(part, { ...partition, ...change }),
+      decisions: after,
+    });
+    const isProducer = part === 0;
+    const enter = (decision: Decision): State => {
+      const isFirst = isProducer && decision === "two" && !partition.isInPair;
+      const decisionCount = partition.decisionCount + (isFirst ? 0 : 1);
+      const after = next === undefined ? [...decisions, decision] : decisions;
+      return to({ at: partition.at + 1, decisionCount, isInPair: isFirst }, after);
+    };
+    const own: readonly Decision[] = isProducer ? ["one", "two"] : [loop === "pairs" ? "two" : "one"];
+    const entered = own.filter((each) => next === undefined || next === each).map(enter);
+    // The end of a tile changes nothing, so a partition that knows its next iteration need not leave the loop before it.
+    return next === undefined || entered.length === 0 ? [to({ at: exit }), ...entered] : entered;
   }
 
   // ---- barriers -----------------------------------------------------------------------------------------------------
@@ -327,8 +365,9 @@ class Explorer {
     return { ...state, blocks, barriers: state.barriers.with(number, after) };
   }
 
-  #queries(partition: PartitionState, owner: number | undefined): readonly Buffer[] {
-    return owner === undefined ? [] : [{ operand: QUERIES, owner, count: partition.count }];
+  #productReads({ count }: PartitionState, { operands, queries }: InstructionOf<"multiply">): readonly Buffer[] {
+    const own = queries === undefined ? [] : [{ operand: QUERIES, owner: queries, count }];
+    return [...own, ...operands.map((operand): Buffer => ({ operand, count, owner: undefined }))];
   }
 
   #checkHeld({ blocks }: State, part: number, partition: PartitionState, reads: readonly Buffer[]): void {

@@ -48,6 +48,7 @@ export class Layout {
         isLater: false,
         isTileOver: false,
         decisionCount: 0,
+        isInPair: false,
         running: [],
         clock,
       })),

@@ -15,11 +15,13 @@ export interface ProtocolForm {
   readonly consumers: number;
   /** True if each product is added to its sum once it is complete. */
   readonly isPromoted: boolean;
+  /** True if a consumer multiplies the blocks of two iterations at a time. */
+  readonly isPaired?: boolean;
   /** True if a consumer may leave the last iterations of a tile to others. */
   readonly mayIdle: boolean;
 }
 
-export type LoopKind = "tiles" | "turns" | "idle turns";
+export type LoopKind = "tiles" | "turns" | "pairs" | "idle turns";
 
 /** The consumer that has a barrier or a buffer; undefined for those of a slot. */
 type Owner = number | undefined;
@@ -43,9 +45,10 @@ export type Instruction =
   | { readonly kind: "copy"; readonly operand: number; readonly barrier: BarrierName; readonly owner: Owner }
   /** `queries`: the consumer whose own queries it reads as well. */
   | { readonly kind: "multiply"; readonly operands: readonly number[]; readonly queries: Owner }
-  | { readonly kind: "take"; readonly queries: Owner }
+  | { readonly kind: "take"; readonly operand: number; readonly owner: Owner }
   | { readonly kind: "settle"; readonly pending: number }
   | { readonly kind: "compute"; readonly operand: number }
+  | { readonly kind: "add"; readonly pending: number }
   | { readonly kind: "advance" };
 
 /** The program of a consumer, or of the producer if it is undefined. */
@@ -65,7 +68,7 @@ class Program {
     readonly form: ProtocolForm,
     readonly consumer: number | undefined,
   ) {
-    this.#spills = form.consumers >= SPILL_QUERIES_CONSUMERS;
+    this.#spills = form.consumers >= SPILL_QUERIES_CONSUMERS && form.pipeline.barriers.queriesFilled !== undefined;
     this.#steps(consumer === undefined ? form.pipeline.producer : form.pipeline.consumer);
   }
 
@@ -90,6 +93,8 @@ class Program {
       case "turns":
       case "idle turns":
         return this.#loop(step.kind, step.body);
+      case "pairs":
+        return this.form.isPaired ? this.#loop(step.kind, step.body) : undefined;
       case "sum":
         return this.#steps(isPromoted ? step.promoted : step.whole);
       case "promote":
@@ -117,13 +122,14 @@ class Program {
         return void instructions.push({ kind: "copy", operand, barrier, owner: ownerOf(barrier) });
       }
       case "take":
-        if (!this.#spills) instructions.push({ kind: "take", queries: consumer });
+        if (!this.#spills) instructions.push({ kind: "take", operand: step.operand, owner: ownerOf(step.barrier) });
         return;
       case "multiply":
         return void instructions.push(this.#product(step.operands));
       case "compute":
         return void instructions.push({ kind: "compute", operand: step.target === "weights" ? KEYS : VALUES });
       case "settle":
+      case "add":
       case "advance":
         return void instructions.push(step);
       // Only its own consumer sees a write: `writes.ts` has them.

@@ -1,5 +1,5 @@
 /** The proof about the barriers of a warp-specialized kernel, in all of its configs. */
-import { attentionPipeline, gemmPipeline } from "../pattern/pipeline.js";
+import { attentionPipeline, gemmPipeline, scaledPipeline } from "../pattern/pipeline.js";
 import type { Specialized } from "../pattern/specialize.js";
 import { exploreProtocol, type ProtocolVerdict } from "./explore.js";
 import type { ProtocolForm } from "./program.js";
@@ -17,7 +17,7 @@ const verdicts = new Map<string, ProtocolVerdict>();
 export function proveBarriers(specialized: Specialized): ProtocolVerdict {
   let states = 0;
   for (const form of formsOf(specialized)) {
-    const key = JSON.stringify([specialized.kind, { ...form, pipeline: undefined }]);
+    const key = JSON.stringify([form.pipeline.producer, { ...form, pipeline: undefined }]);
     const verdict = verdicts.get(key) ?? proveForm(form);
     verdicts.set(key, verdict);
     if (verdict.kind !== "proved") return verdict;
@@ -38,6 +38,17 @@ function formsOf({ kind, pattern, configs }: Specialized): readonly KernelForm[]
     return configs.map(({ stages, consumers }) => ({ ...common, stages, consumers }));
   }
   const outputs = new Set(pattern.stores.map(({ tensor }) => tensor)).size;
+  if (pattern.rowScales) {
+    const scaled = { pipeline: scaledPipeline, mayIdle: false, isPromoted: true, outputs };
+    return configs.map(({ stages, consumers, pieces, depth, inFlight }) => ({
+      ...scaled,
+      stages,
+      consumers,
+      pieces,
+      depth,
+      isPaired: inFlight === 2,
+    }));
+  }
   const common = { pipeline: gemmPipeline, mayIdle: false, outputs };
   const sums = new Set(pattern.accumulation.arms.flatMap((arm) => (arm ? [arm.isPromoted] : [])));
   return configs.flatMap(({ stages, consumers, pieces, depth }) =>

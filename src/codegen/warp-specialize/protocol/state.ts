@@ -27,6 +27,8 @@ export interface PartitionState {
   readonly isTileOver: boolean;
   /** The number of {@link State.decisions} that it has followed. */
   readonly decisionCount: number;
+  /** True between two iterations that one decision stands for. */
+  readonly isInPair: boolean;
   /** The buffers that its products may still read, oldest product first. */
   readonly running: readonly (readonly Buffer[])[];
   /** Its own entry counts all of its arrivals. */
@@ -62,12 +64,15 @@ export interface Block {
   readonly reads: readonly Stamp[];
 }
 
+/** The iterations with which a loop continues, or its end. */
+export type Decision = "one" | "two" | "end";
+
 export interface State {
   readonly partitions: readonly PartitionState[];
   readonly barriers: readonly Barrier[];
   readonly blocks: readonly (Block | undefined)[];
-  /** For each loop head that a partition reaches, in order: true if the loop continues. */
-  readonly decisions: readonly boolean[];
+  /** For each loop head that a partition reaches, in order. */
+  readonly decisions: readonly Decision[];
   /** The iterations that all partitions have completed. Equal states may differ in it. */
   readonly past: number;
 }

@@ -7,6 +7,8 @@ import {
   gemmPipeline,
   type Pipeline,
   type PipelineStep,
+  ROW_SCALES,
+  scaledPipeline,
 } from "../../../../src/codegen/warp-specialize/pattern/pipeline.js";
 import { type Instruction, programOf } from "../../../../src/codegen/warp-specialize/protocol/program.js";
 
@@ -44,7 +46,7 @@ function below(lines: readonly Line[], i: number): readonly Line[] {
   return lines.slice(i + 1, end < 0 ? lines.length : end);
 }
 
-/** The steps of a partition's text, for one number of consumers, one of them, and one arm of the author's branches. */
+/** The steps of a partition's text: for a number of consumers, one of them, an arm of branches, and products in flight. */
 class Steps {
   readonly steps: string[] = [];
   /** The variables that hold the slot of the iteration. */
@@ -56,6 +58,7 @@ class Steps {
     readonly consumers: number,
     readonly part: number,
     readonly arm: number,
+    readonly inFlight: number,
   ) {}
 
   run(lines: readonly Line[], owner = String(this.part)): this {
@@ -83,6 +86,7 @@ class Steps {
   /** True for a branch on the number of consumers that this one takes, or of the author's in the arm. */
   #isTaken(text: string): boolean {
     if (text === "if tile < tiles:") return true;
+    if (text === "if IN_FLIGHT == 2:") return this.inFlight === 2;
     const [, operator, count] = /^if CONSUMERS (<|==|>) (\d):$/.exec(text) ?? [];
     if (operator === undefined) return text === "else:" ? this.arm === 1 : this.arm === 0;
     const difference = this.consumers - Number(count);
@@ -113,6 +117,12 @@ class Steps {
       if (this.steps.at(-1) !== step) this.steps.push(step);
     }
     if (text.includes(".load(gl.DotOperandLayout") && this.consumers < 3) this.steps.push("take");
+    const scales = /(\w+)_blocks\.index\((\w+) \* CONSUMERS \+ part\).*\.load\(gl\.SliceLayout/.exec(text);
+    if (scales) {
+      expect(scales[1]).toBe(this.operands[ROW_SCALES]);
+      expect(this.#place(scales[2]!, owner)).toBe("age 0");
+      this.steps.push("take");
+    }
     const pending = /warpgroup_mma_wait\((\d)/.exec(text)?.[1];
     if (pending) this.steps.push(`settle ${pending}`);
     else if (/warpgroup_mma\(|_add_product\(/.test(text)) {
@@ -160,6 +170,7 @@ function textOf(step: Instruction): readonly string[] {
     case "advance":
       return [step.kind];
     case "compute":
+    case "add":
       return [];
     default:
       return step satisfies never;
@@ -187,7 +198,9 @@ test.each(modules)("%s executes the steps that are proved", (_, python) => {
     python.matchAll(/(\w+) = gl\.allocate_shared_memory\(\s*gl\.int64/g),
     ([, name = ""]) => name,
   );
-  const pipeline = emitted.length === 2 ? gemmPipeline : attentionPipeline;
+  const isScaled = python.includes("IN_FLIGHT");
+  const productPipeline = isScaled ? scaledPipeline : gemmPipeline;
+  const pipeline = emitted.length === 2 ? productPipeline : attentionPipeline;
   const barriers = Object.keys(pipeline.barriers).map((name, i) => [emitted[i] ?? "", name] as const);
   const operands = Array.from(
     python.matchAll(/(\w+)_blocks = gl\.allocate_shared_memory/g),
@@ -195,15 +208,22 @@ test.each(modules)("%s executes the steps that are proved", (_, python) => {
   ).slice(0, pipeline === gemmPipeline ? 2 : 3);
   for (const consumers of python.includes('"CONSUMERS": 3') ? [1, 2, 3] : [1, 2])
     for (const part of [undefined, ...Array.from({ length: consumers }, (_each, i) => i)])
-      for (const arm of [0, 1]) {
+      for (const [arm, inFlight] of isScaled
+        ? ([
+            [0, 1],
+            [0, 2],
+          ] as const)
+        : ([
+            [0, 1],
+            [1, 1],
+          ] as const)) {
         const lines = bodyOf(python, part === undefined ? "load" : "multiply");
-        const { steps } = new Steps(barriers, operands, consumers, part ?? 0, arm).run(lines);
+        const { steps } = new Steps(barriers, operands, consumers, part ?? 0, arm, inFlight).run(lines);
         const proved = [pipeline, withoutIdle(pipeline)].flatMap((each) =>
-          [false, true].map((isPromoted) =>
-            merged(
-              programOf({ pipeline: each, stages: 2, consumers, isPromoted, mayIdle: true }, part).flatMap(textOf),
-            ),
-          ),
+          [false, true].map((isPromoted) => {
+            const form = { stages: 2, consumers, isPromoted, isPaired: inFlight === 2, mayIdle: true };
+            return merged(programOf({ pipeline: each, ...form }, part).flatMap(textOf));
+          }),
         );
         expect(proved, merged(steps)).toContain(merged(steps));
       }

@@ -6,6 +6,8 @@ import {
   gemmPipeline,
   type Pipeline,
   type PipelineStep,
+  ROW_SCALES,
+  scaledPipeline,
 } from "../../../../src/codegen/warp-specialize/pattern/pipeline.js";
 import { exploreProtocol, type ProtocolVerdict } from "../../../../src/codegen/warp-specialize/protocol/explore.js";
 import type { ProtocolForm } from "../../../../src/codegen/warp-specialize/protocol/program.js";
@@ -16,6 +18,18 @@ type Form = Omit<ProtocolForm, "pipeline">;
 /** Every form that a product's configs may have. */
 const products: readonly Form[] = [2, 3, 4, 5, 6, 7, 8].flatMap((stages) =>
   [1, 2].flatMap((consumers) => [false, true].map((isPromoted) => ({ stages, consumers, isPromoted, mayIdle: false }))),
+);
+/** A product whose scales pass through the ring buffer. Two products in flight take the registers of a third consumer. */
+const scaledProducts: readonly Form[] = [2, 3, 5, 6].flatMap((stages) =>
+  [1, 2, 3].flatMap((consumers) =>
+    (consumers < 3 ? [false, true] : [false]).map((isPaired) => ({
+      stages,
+      consumers,
+      isPaired,
+      isPromoted: true,
+      mayIdle: false,
+    })),
+  ),
 );
 /** Attention has two stages; one more shows that the plan does not depend on it. */
 const attentions: readonly Form[] = [
@@ -28,7 +42,7 @@ const PIECES = [1, 2, 4].flatMap((pieces) =>
 
 function expectProved(verdict: ProtocolVerdict): void {
   expect(verdict).toEqual({ kind: "proved", states: expect.any(Number) as number });
-  expect(verdict.states).toBeLessThan(1000);
+  expect(verdict.states).toBeLessThan(1500);
 }
 
 describe("should prove every launch", () => {
@@ -36,11 +50,15 @@ describe("should prove every launch", () => {
   test.each(products)(`of a product ${title}`, (form) => {
     expectProved(exploreProtocol({ pipeline: gemmPipeline, ...form }));
   });
+  test.each(scaledProducts)(`of a scaled product ${title}, in pairs: $isPaired`, (form) => {
+    expectProved(exploreProtocol({ pipeline: scaledPipeline, ...form }));
+  });
   test.each(attentions)(`of attention ${title}`, (form) => {
     expectProved(exploreProtocol({ pipeline: attentionPipeline, ...form }));
   });
   test.each(PIECES)("that writes $outputs tiles in $pieces pieces", (form) => {
     expect(writeFault(gemmPipeline, form)).toBeUndefined();
+    expect(writeFault(scaledPipeline, form)).toBeUndefined();
     expect(writeFault(attentionPipeline, form)).toBeUndefined();
   });
 });
@@ -102,6 +120,8 @@ const at = (barrier: BarrierName) => (step: PipelineStep) => "barrier" in step &
 const faultOf = (verdict: ProtocolVerdict): string => (verdict.kind === "refuted" ? verdict.fault : verdict.kind);
 const isWhole = ({ isPromoted }: Form) => !isPromoted;
 const hasSeveral = ({ consumers }: Form) => consumers > 1;
+const isPaired = (form: Form) => form.isPaired === true;
+const isSingle = (form: Form) => !isPaired(form);
 const hasThree = ({ consumers }: Form) => consumers === 3;
 
 /** A mistake, what the refutation says, and the forms that have it. */
@@ -185,6 +205,95 @@ const productMistakes: readonly Mistake[] = [
     withArrivals(gemmPipeline, "filled", "consumers"),
     /deadlock/,
     hasSeveral,
+  ],
+];
+
+const isScales = (step: PipelineStep) => "operand" in step && step.operand === ROW_SCALES;
+const inScaled = (change: Change) => inConsumer(scaledPipeline, change);
+/** The iterations, one by one or in pairs, with a change of their steps. */
+const withIterations = (change: (body: readonly PipelineStep[]) => readonly PipelineStep[]): Pipeline =>
+  inScaled((step) => (step.kind === "turns" || step.kind === "pairs" ? { ...step, body: change(step.body) } : step));
+const isWait = (step: PipelineStep) => step.kind === "wait" && step.barrier === "filled";
+const isRelease = at("emptied");
+
+const scaledMistakes: readonly Mistake[] = [
+  [
+    "whose producer leaves out the scales",
+    inProducer(scaledPipeline, without("copy", isScales)),
+    /reads block 2 of a slot before a copy/,
+  ],
+  [
+    "whose producer copies the scales before it announces them",
+    inProducer(scaledPipeline, (step) =>
+      step.kind === "turns"
+        ? { ...step, body: [...step.body.filter(isScales), ...step.body.filter((each) => !isScales(each))] }
+        : step,
+    ),
+    /bytes that are not announced|overwrites block 2 of a slot/,
+  ],
+  [
+    "that takes scales without a wait",
+    withIterations((body) => {
+      const scales = body.filter((step) => step.kind === "take").slice(0, 1);
+      return [...scales, ...body.filter((step) => step !== scales[0])];
+    }),
+    /reads block 2 of a slot (before a copy|without a wait|, which holds)/,
+  ],
+  ["that multiplies without a wait", inScaled(without("wait", isWait)), /without a wait|before a copy|more arrivals/],
+  [
+    "that waits for the first slot of a pair alone",
+    withIterations((body) => {
+      const last = body.findLastIndex(isWait);
+      return body.filter((_, i) => i !== last);
+    }),
+    /reads block 0 of a slot without a wait|before a copy/,
+    isPaired,
+  ],
+  [
+    "that empties a slot before it takes the scales",
+    withIterations((body) => {
+      const takes = body.filter((step) => step.kind === "take");
+      return [
+        ...body.filter((step) => step.kind !== "take" && step.kind !== "advance"),
+        ...takes.slice(0, 1),
+        { kind: "advance" },
+      ];
+    }),
+    /block 2 of a slot|more arrivals/,
+    isSingle,
+  ],
+  [
+    "that empties a slot while its product runs",
+    withIterations((body) =>
+      body.flatMap((step): readonly PipelineStep[] => {
+        if (isRelease(step)) return [];
+        const release = { kind: "release", barrier: "emptied", age: 0, when: "always" } as const;
+        return step.kind === "take" ? [step, release] : [step];
+      }),
+    ),
+    /while a product of consumer \d reads it|filled may get more arrivals/,
+  ],
+  [
+    "that adds a product which runs",
+    inScaled(without("settle")),
+    /adds a product that runs|while a product|ends while/,
+  ],
+  [
+    "that waits for one product too few",
+    inScaled((step) => (step.kind === "settle" ? { ...step, pending: step.pending + 1 } : step)),
+    /adds a product that runs|while a product of consumer/,
+  ],
+  ["that never empties a slot", inScaled(without("release")), /deadlock: the producer waits forever for emptied/],
+  [
+    "that empties one slot of a pair",
+    inScaled(without("release", (step) => "age" in step && step.age === 1)),
+    /deadlock: the producer waits forever for emptied|more arrivals/,
+    isPaired,
+  ],
+  [
+    "that counts one turn of a pair",
+    withIterations((body) => body.slice(0, -1)),
+    /more arrivals|deadlock|holds|without/,
   ],
 ];
 
@@ -297,6 +406,7 @@ test.each([
 
 describe.each([
   ["a product", products, productMistakes],
+  ["a scaled product", scaledProducts, scaledMistakes],
   ["attention", attentions, attentionMistakes],
 ])("should refute in each form a plan of %s", (_, forms, mistakes) => {
   for (const [name, pipeline, says, isConcerned = () => true] of mistakes)

@@ -89,19 +89,20 @@ def fp8_gemm_block_scaled_kernel(
     )
     rm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
     rn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    # Rows and columns wrap instead of being masked inside the loop; the store masks
+    # what is left over.
+    am = rm % M
+    bn = rn % N
     acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
     rk = tl.arange(0, 128)
-    a_ptrs = a_ptr + (rm[:, None] * stride_am + rk[None, :] * stride_ak)
-    mask_m = rm[:, None] < M
-    b_ptrs = b_ptr + (rn[:, None] * stride_bn + rk[None, :] * stride_bk)
+    a_ptrs = a_ptr + (am[:, None] * stride_am + rk[None, :] * stride_ak)
+    b_ptrs = b_ptr + (bn[:, None] * stride_bn + rk[None, :] * stride_bk)
     for group in range(tl.cdiv(K, 128)):
         mask = rk[None, :] < K - group * 128
-        x = tl.load(a_ptrs, mask=mask_m & mask, other=0.0)
-        y = tl.trans(tl.load(b_ptrs, mask=(rn[:, None] < N) & mask, other=0.0))
+        x = tl.load(a_ptrs, mask=mask, other=0.0)
+        y = tl.trans(tl.load(b_ptrs, mask=mask, other=0.0))
         row_scale = tl.load(
-            a_scale_ptr + group * stride_a_scale_k_groups + rm * stride_a_scale_m,
-            mask=rm < M,
-            other=0.0,
+            a_scale_ptr + group * stride_a_scale_k_groups + am * stride_a_scale_m
         )
         index = pid_n * BLOCK_N // 128
         block_scale = tl.load(
@@ -116,7 +117,7 @@ def fp8_gemm_block_scaled_kernel(
     tl.store(
         c_ptr + (rm[:, None] * stride_cm + rn[None, :] * stride_cn),
         acc.to(OUT),
-        mask=mask_m & (rn[None, :] < N),
+        mask=(rm[:, None] < M) & (rn[None, :] < N),
     )
 
 
@@ -124,8 +125,10 @@ def fp8_gemm_block_scaled_kernel(
 def _fp8_gemm_block_scaled_load(
     a_desc,
     b_desc,
+    a_scale_desc,
     a_blocks,
     b_blocks,
+    a_scale_blocks,
     filled,
     emptied,
     M,
@@ -155,7 +158,8 @@ def _fp8_gemm_block_scaled_load(
             mbarrier.wait(emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
             mbarrier.expect(
                 filled.index(slot),
-                CONSUMERS * a_desc.block_type.nbytes + b_desc.block_type.nbytes,
+                CONSUMERS * (a_desc.block_type.nbytes + a_scale_desc.block_type.nbytes)
+                + b_desc.block_type.nbytes,
             )
             for i in gl.static_range(CONSUMERS):
                 _load_block(
@@ -167,6 +171,13 @@ def _fp8_gemm_block_scaled_load(
             _load_block(
                 b_desc, [index_1, index_2], filled.index(slot), b_blocks.index(slot)
             )
+            for i in gl.static_range(CONSUMERS):
+                _load_block(
+                    a_scale_desc,
+                    [group, index + i * (BLOCK_M // CONSUMERS)],
+                    filled.index(slot),
+                    a_scale_blocks.index(slot * CONSUMERS + i),
+                )
             turn += 1
 
 
@@ -176,17 +187,15 @@ def _fp8_gemm_block_scaled_multiply(
     c_desc,
     a_blocks,
     b_blocks,
+    a_scale_blocks,
     c_blocks,
     filled,
     emptied,
-    a_scale_ptr,
     b_scale_ptr,
     M,
     K,
     N,
     N_GROUPS,
-    stride_a_scale_k_groups,
-    stride_a_scale_m,
     stride_b_scale_n_groups,
     stride_b_scale_k_groups,
     BLOCK_M: gl.constexpr,
@@ -196,11 +205,9 @@ def _fp8_gemm_block_scaled_multiply(
     STAGES: gl.constexpr,
     PIECES: gl.constexpr,
     DEPTH: gl.constexpr,
-    PRODUCTS: gl.constexpr,
+    IN_FLIGHT: gl.constexpr,
 ):
-    layout: gl.constexpr = gl.NVMMADistributedLayout(
-        [3, 0], [4, 1], [16, BLOCK_N // PRODUCTS, 32]
-    )
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 32])
     turn = 0
     # Grouped order: programs that run at one time share rows of A in L2.
     for pid in range(
@@ -211,43 +218,123 @@ def _fp8_gemm_block_scaled_multiply(
         pid_m, pid_n = _swizzle2d(
             pid // num_pid_n, pid % num_pid_n, num_pid_m, num_pid_n, GROUP_M
         )
-        index = pid_m * BLOCK_M
-        rm = index + (
-            gl.arange(0, BLOCK_M // CONSUMERS) + part * (BLOCK_M // CONSUMERS)
-        )
+        index = gl.cdiv(K, 128)
         acc = gl.set_auto_layout(
             gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], dtype=gl.float32), layout
         )
-        acc = _split_sum(acc, PRODUCTS, layout)
-        for group in range(gl.cdiv(K, 128)):
-            row_scale = gl.load(
-                a_scale_ptr + group * stride_a_scale_k_groups + rm * stride_a_scale_m,
-                mask=rm < M,
-                other=0.0,
-            )
-            index_1 = pid_n * BLOCK_N // 128
-            block_scale = gl.load(
+        index_1 = pid_n * BLOCK_N // 128
+        block_scale = gl.load(
+            b_scale_ptr
+            + (index_1 * stride_b_scale_n_groups + 0 * stride_b_scale_k_groups),
+            mask=(0 < index) & (index_1 < N_GROUPS),
+            other=0.0,
+        )
+        scale = block_scale
+        if IN_FLIGHT == 2:
+            block_scale_1 = gl.load(
                 b_scale_ptr
-                + (index_1 * stride_b_scale_n_groups + group * stride_b_scale_k_groups),
-                mask=index_1 < N_GROUPS,
+                + (index_1 * stride_b_scale_n_groups + 1 * stride_b_scale_k_groups),
+                mask=(1 < index) & (index_1 < N_GROUPS),
                 other=0.0,
             )
+            scale_1 = block_scale_1
+            for group in range(0, index - 1, 2):
+                index_2 = group + 2
+                index_3 = group + 3
+                slot = turn % STAGES
+                block_scale_2 = gl.load(
+                    b_scale_ptr
+                    + (
+                        index_1 * stride_b_scale_n_groups
+                        + index_2 * stride_b_scale_k_groups
+                    ),
+                    mask=(index_2 < index) & (index_1 < N_GROUPS),
+                    other=0.0,
+                )
+                block_scale_3 = gl.load(
+                    b_scale_ptr
+                    + (
+                        index_1 * stride_b_scale_n_groups
+                        + index_3 * stride_b_scale_k_groups
+                    ),
+                    mask=(index_3 < index) & (index_1 < N_GROUPS),
+                    other=0.0,
+                )
+                mbarrier.wait(filled.index(slot), (turn // STAGES) & 1)
+                products = warpgroup_mma(
+                    a_blocks.index(slot * CONSUMERS + part),
+                    b_blocks.index(slot).permute((1, 0)),
+                    gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], gl.float32, layout),
+                    use_acc=False,
+                    is_async=True,
+                )
+                scales = (
+                    a_scale_blocks.index(slot * CONSUMERS + part)
+                    .reshape([BLOCK_M // CONSUMERS])
+                    .load(gl.SliceLayout(1, layout))
+                )
+                turn += 1
+                slot = turn % STAGES
+                mbarrier.wait(filled.index(slot), (turn // STAGES) & 1)
+                products_1 = warpgroup_mma(
+                    a_blocks.index(slot * CONSUMERS + part),
+                    b_blocks.index(slot).permute((1, 0)),
+                    gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], gl.float32, layout),
+                    use_acc=False,
+                    is_async=True,
+                )
+                scales_1 = (
+                    a_scale_blocks.index(slot * CONSUMERS + part)
+                    .reshape([BLOCK_M // CONSUMERS])
+                    .load(gl.SliceLayout(1, layout))
+                )
+                fence_async_shared()
+                products_2, products_3 = warpgroup_mma_wait(
+                    1, deps=(products, products_1)
+                )
+                mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES))
+                acc += products_2 * scales[:, None] * scale
+                products_4 = warpgroup_mma_wait(0, deps=(products_3,))
+                mbarrier.arrive(emptied.index(slot))
+                acc += products_4 * scales_1[:, None] * scale_1
+                turn += 1
+                scale = block_scale_2
+                scale_1 = block_scale_3
+        for group in range((index // 2) * 2 if IN_FLIGHT == 2 else 0, index):
+            index_2 = group + 1
             slot = turn % STAGES
+            block_scale_1 = gl.load(
+                b_scale_ptr
+                + (
+                    index_1 * stride_b_scale_n_groups
+                    + index_2 * stride_b_scale_k_groups
+                ),
+                mask=(index_2 < index) & (index_1 < N_GROUPS),
+                other=0.0,
+            )
             mbarrier.wait(filled.index(slot), (turn // STAGES) & 1)
-            acc = _add_product(
-                acc,
+            products = warpgroup_mma(
                 a_blocks.index(slot * CONSUMERS + part),
                 b_blocks.index(slot).permute((1, 0)),
-                (row_scale[:, None], block_scale),
-                layout,
+                gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], gl.float32, layout),
+                use_acc=False,
+                is_async=True,
             )
+            scales = (
+                a_scale_blocks.index(slot * CONSUMERS + part)
+                .reshape([BLOCK_M // CONSUMERS])
+                .load(gl.SliceLayout(1, layout))
+            )
+            fence_async_shared()
+            products_1 = warpgroup_mma_wait(0, deps=(products,))
             mbarrier.arrive(emptied.index(slot))
+            acc += products_1 * scales[:, None] * scale
             turn += 1
-        acc = _join_sum(acc, layout)
+            scale = block_scale_1
         _write_pieces(
             acc.to(c_blocks.dtype),
             c_desc,
-            [index + part * (BLOCK_M // CONSUMERS), pid_n * BLOCK_N],
+            [pid_m * BLOCK_M + part * (BLOCK_M // CONSUMERS), pid_n * BLOCK_N],
             c_blocks,
             part,
             PIECES,
@@ -260,6 +347,7 @@ def _set_specialized_blocks(args):
     """Gives each descriptor the block of the config that is to run."""
     _set_block(args["a_desc"], [args["BLOCK_M"] // args["CONSUMERS"], 128])
     _set_block(args["b_desc"], [args["BLOCK_N"], 128])
+    _set_block(args["a_scale_desc"], [1, args["BLOCK_M"] // args["CONSUMERS"]])
     _set_block(
         args["c_desc"],
         [args["BLOCK_M"] // args["CONSUMERS"], args["BLOCK_N"] // args["PIECES"]],
@@ -275,9 +363,9 @@ def _set_specialized_blocks(args):
                 "GROUP_M": 8,
                 "CONSUMERS": 2,
                 "STAGES": 6,
-                "PIECES": 1,
+                "PIECES": 2,
                 "DEPTH": 1,
-                "PRODUCTS": 1,
+                "IN_FLIGHT": 1,
             },
             num_warps=4,
             pre_hook=_set_specialized_blocks,
@@ -290,22 +378,22 @@ def _set_specialized_blocks(args):
                 "CONSUMERS": 2,
                 "STAGES": 6,
                 "PIECES": 2,
-                "DEPTH": 2,
-                "PRODUCTS": 1,
+                "DEPTH": 1,
+                "IN_FLIGHT": 2,
             },
             num_warps=4,
             pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {
-                "BLOCK_M": 64,
+                "BLOCK_M": 192,
                 "BLOCK_N": 128,
                 "GROUP_M": 8,
-                "CONSUMERS": 1,
-                "STAGES": 8,
-                "PIECES": 1,
+                "CONSUMERS": 3,
+                "STAGES": 5,
+                "PIECES": 4,
                 "DEPTH": 1,
-                "PRODUCTS": 1,
+                "IN_FLIGHT": 1,
             },
             num_warps=4,
             pre_hook=_set_specialized_blocks,
@@ -318,8 +406,22 @@ def _set_specialized_blocks(args):
                 "CONSUMERS": 1,
                 "STAGES": 8,
                 "PIECES": 2,
-                "DEPTH": 2,
-                "PRODUCTS": 1,
+                "DEPTH": 1,
+                "IN_FLIGHT": 1,
+            },
+            num_warps=4,
+            pre_hook=_set_specialized_blocks,
+        ),
+        triton.Config(
+            {
+                "BLOCK_M": 64,
+                "BLOCK_N": 128,
+                "GROUP_M": 8,
+                "CONSUMERS": 1,
+                "STAGES": 8,
+                "PIECES": 2,
+                "DEPTH": 1,
+                "IN_FLIGHT": 2,
             },
             num_warps=4,
             pre_hook=_set_specialized_blocks,
@@ -331,15 +433,13 @@ def _set_specialized_blocks(args):
 def fp8_gemm_block_scaled_specialized_kernel(
     a_desc,
     b_desc,
+    a_scale_desc,
     c_desc,
-    a_scale_ptr,
     b_scale_ptr,
     M,
     K,
     N,
     N_GROUPS,
-    stride_a_scale_k_groups,
-    stride_a_scale_m,
     stride_b_scale_n_groups,
     stride_b_scale_k_groups,
     BLOCK_M: gl.constexpr,
@@ -349,13 +449,18 @@ def fp8_gemm_block_scaled_specialized_kernel(
     STAGES: gl.constexpr,
     PIECES: gl.constexpr,
     DEPTH: gl.constexpr,
-    PRODUCTS: gl.constexpr,
+    IN_FLIGHT: gl.constexpr,
 ):
     a_blocks = gl.allocate_shared_memory(
         a_desc.dtype, [STAGES * CONSUMERS] + a_desc.block_shape, a_desc.layout
     )
     b_blocks = gl.allocate_shared_memory(
         b_desc.dtype, [STAGES] + b_desc.block_shape, b_desc.layout
+    )
+    a_scale_blocks = gl.allocate_shared_memory(
+        a_scale_desc.dtype,
+        [STAGES * CONSUMERS] + a_scale_desc.block_shape,
+        a_scale_desc.layout,
     )
     c_blocks = gl.allocate_shared_memory(
         c_desc.dtype, [CONSUMERS * DEPTH] + c_desc.block_shape, c_desc.layout
@@ -367,7 +472,7 @@ def fp8_gemm_block_scaled_specialized_kernel(
     for slot in gl.static_range(STAGES):
         mbarrier.init(filled.index(slot), count=1)
         mbarrier.init(emptied.index(slot), count=CONSUMERS)
-    if CONSUMERS == 2:
+    if CONSUMERS == 3:
         gl.warp_specialize(
             [
                 (
@@ -377,17 +482,15 @@ def fp8_gemm_block_scaled_specialized_kernel(
                         c_desc,
                         a_blocks,
                         b_blocks,
+                        a_scale_blocks,
                         c_blocks,
                         filled,
                         emptied,
-                        a_scale_ptr,
                         b_scale_ptr,
                         M,
                         K,
                         N,
                         N_GROUPS,
-                        stride_a_scale_k_groups,
-                        stride_a_scale_m,
                         stride_b_scale_n_groups,
                         stride_b_scale_k_groups,
                         BLOCK_M,
@@ -397,7 +500,7 @@ def fp8_gemm_block_scaled_specialized_kernel(
                         STAGES,
                         PIECES,
                         DEPTH,
-                        PRODUCTS,
+                        IN_FLIGHT,
                     ),
                 ),
                 (
@@ -407,17 +510,15 @@ def fp8_gemm_block_scaled_specialized_kernel(
                         c_desc,
                         a_blocks,
                         b_blocks,
+                        a_scale_blocks,
                         c_blocks,
                         filled,
                         emptied,
-                        a_scale_ptr,
                         b_scale_ptr,
                         M,
                         K,
                         N,
                         N_GROUPS,
-                        stride_a_scale_k_groups,
-                        stride_a_scale_m,
                         stride_b_scale_n_groups,
                         stride_b_scale_k_groups,
                         BLOCK_M,
@@ -427,7 +528,35 @@ def fp8_gemm_block_scaled_specialized_kernel(
                         STAGES,
                         PIECES,
                         DEPTH,
-                        PRODUCTS,
+                        IN_FLIGHT,
+                    ),
+                ),
+                (
+                    _fp8_gemm_block_scaled_multiply,
+                    (
+                        2,
+                        c_desc,
+                        a_blocks,
+                        b_blocks,
+                        a_scale_blocks,
+                        c_blocks,
+                        filled,
+                        emptied,
+                        b_scale_ptr,
+                        M,
+                        K,
+                        N,
+                        N_GROUPS,
+                        stride_b_scale_n_groups,
+                        stride_b_scale_k_groups,
+                        BLOCK_M,
+                        BLOCK_N,
+                        GROUP_M,
+                        CONSUMERS,
+                        STAGES,
+                        PIECES,
+                        DEPTH,
+                        IN_FLIGHT,
                     ),
                 ),
                 (
@@ -435,8 +564,94 @@ def fp8_gemm_block_scaled_specialized_kernel(
                     (
                         a_desc,
                         b_desc,
+                        a_scale_desc,
                         a_blocks,
                         b_blocks,
+                        a_scale_blocks,
+                        filled,
+                        emptied,
+                        M,
+                        K,
+                        N,
+                        BLOCK_M,
+                        BLOCK_N,
+                        GROUP_M,
+                        CONSUMERS,
+                        STAGES,
+                    ),
+                ),
+            ],
+            [4, 4, 1],
+            [160, 160, 24],
+        )
+    elif CONSUMERS == 2:
+        gl.warp_specialize(
+            [
+                (
+                    _fp8_gemm_block_scaled_multiply,
+                    (
+                        0,
+                        c_desc,
+                        a_blocks,
+                        b_blocks,
+                        a_scale_blocks,
+                        c_blocks,
+                        filled,
+                        emptied,
+                        b_scale_ptr,
+                        M,
+                        K,
+                        N,
+                        N_GROUPS,
+                        stride_b_scale_n_groups,
+                        stride_b_scale_k_groups,
+                        BLOCK_M,
+                        BLOCK_N,
+                        GROUP_M,
+                        CONSUMERS,
+                        STAGES,
+                        PIECES,
+                        DEPTH,
+                        IN_FLIGHT,
+                    ),
+                ),
+                (
+                    _fp8_gemm_block_scaled_multiply,
+                    (
+                        1,
+                        c_desc,
+                        a_blocks,
+                        b_blocks,
+                        a_scale_blocks,
+                        c_blocks,
+                        filled,
+                        emptied,
+                        b_scale_ptr,
+                        M,
+                        K,
+                        N,
+                        N_GROUPS,
+                        stride_b_scale_n_groups,
+                        stride_b_scale_k_groups,
+                        BLOCK_M,
+                        BLOCK_N,
+                        GROUP_M,
+                        CONSUMERS,
+                        STAGES,
+                        PIECES,
+                        DEPTH,
+                        IN_FLIGHT,
+                    ),
+                ),
+                (
+                    _fp8_gemm_block_scaled_load,
+                    (
+                        a_desc,
+                        b_desc,
+                        a_scale_desc,
+                        a_blocks,
+                        b_blocks,
+                        a_scale_blocks,
                         filled,
                         emptied,
                         M,
@@ -463,17 +678,15 @@ def fp8_gemm_block_scaled_specialized_kernel(
                         c_desc,
                         a_blocks,
                         b_blocks,
+                        a_scale_blocks,
                         c_blocks,
                         filled,
                         emptied,
-                        a_scale_ptr,
                         b_scale_ptr,
                         M,
                         K,
                         N,
                         N_GROUPS,
-                        stride_a_scale_k_groups,
-                        stride_a_scale_m,
                         stride_b_scale_n_groups,
                         stride_b_scale_k_groups,
                         BLOCK_M,
@@ -483,7 +696,7 @@ def fp8_gemm_block_scaled_specialized_kernel(
                         STAGES,
                         PIECES,
                         DEPTH,
-                        PRODUCTS,
+                        IN_FLIGHT,
                     ),
                 ),
                 (
@@ -491,8 +704,10 @@ def fp8_gemm_block_scaled_specialized_kernel(
                     (
                         a_desc,
                         b_desc,
+                        a_scale_desc,
                         a_blocks,
                         b_blocks,
+                        a_scale_blocks,
                         filled,
                         emptied,
                         M,
@@ -578,7 +793,6 @@ def fp8_gemm_block_scaled(
     if M * N == 0:
         return c
 
-    stride_a_scale_k_groups, stride_a_scale_m = a_scale.stride()
     stride_b_scale_n_groups, stride_b_scale_k_groups = b_scale.stride()
     _check_gpu(
         a.device,
@@ -589,7 +803,7 @@ def fp8_gemm_block_scaled(
     )
 
     with torch.cuda.device(a.get_device()):
-        if _is_specialized(a, b, c):
+        if _is_specialized(a, b, a_scale, c):
 
             def _programs(meta):
                 return (
@@ -604,15 +818,13 @@ def fp8_gemm_block_scaled(
                 fp8_gemm_block_scaled_specialized_kernel[_programs](
                     _described(a),
                     _described(b),
+                    _described(a_scale),
                     _described(c),
-                    a_scale,
                     b_scale,
                     M,
                     K,
                     N,
                     N_GROUPS,
-                    stride_a_scale_k_groups,
-                    stride_a_scale_m,
                     stride_b_scale_n_groups,
                     stride_b_scale_k_groups,
                 )
@@ -632,8 +844,7 @@ def fp8_gemm_block_scaled(
             N,
             N_GROUPS,
             *a.stride(),
-            stride_a_scale_k_groups,
-            stride_a_scale_m,
+            *a_scale.stride(),
             *b.stride(),
             stride_b_scale_n_groups,
             stride_b_scale_k_groups,
@@ -853,62 +1064,6 @@ def _pieces_of(tile: gl.tensor, count: gl.constexpr) -> gl.tuple:
         halves = tile.reshape([tile.shape[0], 2, tile.shape[1] // 2])
         left, right = halves.permute(0, 2, 1).split()
         return _pieces_of(left, count // 2) + _pieces_of(right, count // 2)
-
-
-@gluon.jit
-def _split_sum(total: gl.tensor, count: gl.constexpr, layout: gl.constexpr) -> gl.tuple:
-    """Splits a sum [M, N] into count sums [M, N / count] of the products' layout."""
-    sums = ()
-    pieces = _pieces_of(total, count)
-    for i in gl.static_range(count):
-        sums += (gl.convert_layout(pieces[i], layout),)
-    return sums
-
-
-@gluon.jit
-def _add_product(
-    sums: gl.tuple,
-    a: gl.shared_memory_descriptor,
-    b: gl.shared_memory_descriptor,
-    factors: gl.tuple,
-    layout: gl.constexpr,
-) -> gl.tuple:
-    """Adds the product of a [M, K] and b [K, N], times factors, to sums [M, N / count].
-
-    The tensor cores of Hopper GPUs keep some 14 bits of a sum of 8-bit floats. So they
-    sum one product only, and registers add it to the sum in float32.
-    """
-    count: gl.constexpr = len(sums)
-    rows: gl.constexpr = a.shape[0]
-    columns: gl.constexpr = b.shape[1] // count
-    added = ()
-    for i in gl.static_range(count):
-        zeros = gl.zeros([rows, columns], gl.float32, layout)
-        right = b.slice(i * columns, columns, dim=1)
-        product = warpgroup_mma(a, right, zeros, use_acc=False, is_async=True)
-        product = warpgroup_mma_wait(0, deps=(product,))
-        for j in gl.static_range(len(factors)):
-            product = product * factors[j]
-        added += (sums[i] + product,)
-    return added
-
-
-@gluon.jit
-def _join_sum(sums: gl.tuple, layout: gl.constexpr) -> gl.tensor:
-    """Joins sums [M, N], from left to right, to one of the layout. See _split_sum."""
-    return gl.convert_layout(_whole_of(sums), layout)
-
-
-@gluon.jit
-def _whole_of(pieces: gl.tuple) -> gl.tensor:
-    """Joins tiles [M, N] from left to right, the reverse of _pieces_of."""
-    if len(pieces) == 1:
-        return pieces[0]
-    else:
-        half: gl.constexpr = len(pieces) // 2
-        left = _whole_of(pieces[:half])
-        pair = gl.join(left, _whole_of(pieces[half:]))
-        return pair.permute(0, 2, 1).reshape([left.shape[0], 2 * left.shape[1]])
 
 
 @gluon.jit

@@ -1,0 +1,258 @@
+/**
+ * The loops of a consumer that scales its products. The scales of the rows are read from shared memory while a product
+ * runs, and those of whole products are loaded before their iteration.
+ */
+import { type Argument, isList, isValue, type OpStatement, type Value, type Variable } from "../../../ir/nodes.js";
+import { constexprType, tileType } from "../../../types/types.js";
+import type { AheadLoad, Scales } from "../pattern/gemm-plan.js";
+import type { PipelineStep } from "../pattern/pipeline.js";
+import type { Expression } from "../../syntax/py.js";
+import * as py from "../../syntax/py-build.js";
+import { INTEGER } from "./partition-builder.js";
+import type { GemmContext } from "./partition-context.js";
+import type { GemmNames, StagedTensor } from "./partition-names.js";
+import { bufferAt } from "./staged-blocks.js";
+
+const BOOL = tileType("int1", []);
+
+/** The values of the author's statements in one iteration of a loop's body. */
+type Values = Map<Value, Argument>;
+
+interface Iteration {
+  readonly values: Values;
+  product?: Value;
+}
+
+/** What the partition does for the loops. */
+export interface PartitionSteps {
+  readonly run: (steps: readonly PipelineStep[]) => void;
+  readonly append: (statement: OpStatement) => void;
+  readonly blocks: (slot: Expression) => readonly [Expression, Expression];
+  readonly bufferIndex: (slot: Expression, consumerIndex: Expression) => Expression;
+}
+
+export class ScaledSum {
+  /** For each load, its numbers in the next iterations. */
+  readonly #ahead: readonly { readonly load: AheadLoad; readonly numbers: readonly Variable[] }[];
+  /** The iterations of the loop that is being emitted, and the number of those that have started. */
+  #iterations: Iteration[] = [];
+  #started = 0;
+
+  constructor(
+    readonly context: GemmContext,
+    readonly scales: Scales,
+    readonly rowScales: StagedTensor,
+    readonly partition: PartitionSteps,
+  ) {
+    this.#ahead = scales.ahead.map((load) => {
+      const number = () => context.builder.variable("scale", load.load.results[0]?.type);
+      return { load, numbers: [number(), number()] };
+    });
+  }
+
+  // ---- loops --------------------------------------------------------------------------------------------------------
+
+  pairs(body: readonly PipelineStep[]): void {
+    const { builder, specialized, names } = this.context;
+    const { start, end, step } = specialized.pattern.kLoop;
+    this.#loadFirst(start, 0);
+    const isPaired = builder.value(constexprType("bool", names.inFlight.id), () => isPairedIn(names));
+    builder.appendIf(isPaired, () => {
+      this.#loadFirst(start, 1);
+      const lastStart = builder.value(INTEGER, (x, y) => py.binary(x, "-", y), end, step);
+      this.#loop(body, 2, start, lastStart);
+    });
+  }
+
+  turns(body: readonly PipelineStep[]): void {
+    const { builder, specialized, names } = this.context;
+    const { start, end, step } = specialized.pattern.kLoop;
+    const rest = builder.value(
+      INTEGER,
+      (first, last, by) => {
+        const distance = isZero(first) ? last : py.binary(last, "-", first);
+        const count = isOne(by) ? distance : py.call("tl.cdiv", distance, by);
+        const paired = times(times(py.binary(count, "//", py.number("2")), py.number("2")), by);
+        return py.conditional(isZero(first) ? paired : py.binary(first, "+", paired), isPairedIn(names), first);
+      },
+      start,
+      end,
+      step,
+    );
+    this.#loop(body, 1, rest, end);
+  }
+
+  /** @param count The number of iterations of the author's loop in one of this loop. */
+  #loop(body: readonly PipelineStep[], count: number, start: Argument, end: Argument): void {
+    const { builder, pipeline, specialized } = this.context;
+    const { kLoop } = specialized.pattern;
+    const index = builder.copyOf(kLoop.index);
+    const twice = () => builder.value(INTEGER, (by) => times(by, py.number("2")), kLoop.step);
+    const step = count === 1 ? kLoop.step : twice();
+    const block = builder.block(() => {
+      const next = this.#ahead.map(({ load, numbers }) =>
+        numbers.slice(0, count).map((_, i) => this.#loadAt(load, this.#indexAfter(index, count + i))),
+      );
+      this.#iterations = Array.from({ length: count }, (_, i) => this.#begin(this.#indexAfter(index, i), i));
+      this.#started = 0;
+      pipeline.declareSlot();
+      this.partition.run(body);
+      for (const [i, { numbers }] of this.#ahead.entries())
+        for (const [j, value] of (next[i] ?? []).entries()) {
+          const number = numbers[j];
+          if (number) builder.write(number, value);
+        }
+    });
+    builder.append({ ...kLoop, index, start, end, step, options: {}, body: block });
+  }
+
+  #begin(index: Argument, i: number): Iteration {
+    const { builder, specialized } = this.context;
+    const values: Values = new Map([[specialized.pattern.kLoop.index, index]]);
+    for (const { load, numbers } of this.#ahead) {
+      const [result] = load.load.results;
+      const number = numbers[i];
+      if (result && number) values.set(result, builder.read(number));
+    }
+    for (const statement of this.scales.early) this.#append(statement, values);
+    return { values };
+  }
+
+  /** The index of the author's loop some iterations later. */
+  #indexAfter(index: Argument, count: number): Argument {
+    const { builder, specialized } = this.context;
+    if (count === 0) return index;
+    const build = (now: Expression, by: Expression) => {
+      const distance = times(by, py.number(String(count)));
+      return isZero(now) ? distance : py.binary(now, "+", distance);
+    };
+    return builder.value(INTEGER, build, index, specialized.pattern.kLoop.step);
+  }
+
+  // ---- scales -------------------------------------------------------------------------------------------------------
+
+  #loadFirst(start: Argument, i: number): void {
+    for (const { load, numbers } of this.#ahead) {
+      const number = numbers[i];
+      if (number) this.context.builder.let(number, this.#loadAt(load, this.#indexAfter(start, i)));
+    }
+  }
+
+  /** Appends a load for the iteration of an index, which may lie past the last one. */
+  #loadAt({ load, address }: AheadLoad, index: Argument): Value {
+    const { builder, specialized } = this.context;
+    const { kLoop } = specialized.pattern;
+    const values: Values = new Map([[kLoop.index, index]]);
+    for (const statement of address) this.#append(statement, values);
+    const within = builder.value(BOOL, (now, end) => py.compare(now, ["<", end]), index, kLoop.end);
+    const { mask } = load.options;
+    const both = (x: Expression, y: Expression) => py.binary(x, "&", y);
+    const limited = mask === undefined ? within : builder.value(BOOL, both, within, substituted(mask, values));
+    return this.#append({ ...load, options: { ...load.options, mask: limited } }, values);
+  }
+
+  /** Appends a copy of an author's statement, and returns its result. */
+  #append(statement: OpStatement, values: Values): Value {
+    const { builder } = this.context;
+    const operands = statement.operands.map((each) => each && substituted(each, values));
+    const options = Object.entries(statement.options).map(([name, each]) => [name, substituted(each, values)] as const);
+    const results = statement.results.map((each) => builder.copyOf(each));
+    statement.results.forEach((each, i) => values.set(each, results[i] ?? each));
+    this.partition.append({ ...statement, operands, options: Object.fromEntries(options), results });
+    const [result] = results;
+    if (!result) throw new Error(`tl.${statement.op.name} scales a product and has no result`);
+    return result;
+  }
+
+  // ---- steps --------------------------------------------------------------------------------------------------------
+
+  multiply(): void {
+    const { builder, pipeline, rows, specialized, names, size } = this.context;
+    const { accumulator, shape } = specialized.pattern;
+    const zeros = py.call("gl.zeros", py.list(rows.count(), size(shape[1])), py.dotted("gl.float32"), names.layout);
+    const keywords = py.keywords({ use_acc: py.boolean(false), is_async: py.boolean(true) });
+    this.#iteration(this.#started).product = builder.namedValue(
+      "products",
+      accumulator.variable.type,
+      (slot) => py.call("warpgroup_mma", ...this.partition.blocks(slot), zeros, ...keywords),
+      pipeline.readSlot(),
+    );
+  }
+
+  /** Reads the scales of the rows. */
+  take(): void {
+    const { builder, pipeline, rows, names } = this.context;
+    const { values } = this.#iteration(this.#started++);
+    const [result] = this.scales.rows.statement.results;
+    if (!result) throw new Error("a load has no result");
+    const layout = py.call("gl.SliceLayout", py.number("1"), names.layout);
+    const scales = builder.namedValue(
+      "scales",
+      result.type,
+      (slot) => {
+        const buffer = bufferAt(this.rowScales, this.partition.bufferIndex(slot, names.consumerIndex));
+        return py.call(py.attribute(py.call(py.attribute(buffer, "reshape"), py.list(rows.count())), "load"), layout);
+      },
+      pipeline.readSlot(),
+    );
+    values.set(result, scales);
+  }
+
+  settle(pending: number): void {
+    const { builder, specialized } = this.context;
+    const { type } = specialized.pattern.accumulator.variable;
+    const products = this.#iterations.flatMap(({ product }) => product ?? []);
+    const build = (...running: readonly Expression[]) =>
+      py.call("warpgroup_mma_wait", py.number(String(pending)), py.keyword("deps", py.tuple(...running)));
+    const [product, other] = products;
+    let results: readonly Value[];
+    if (product && !other) results = [builder.namedValue("products", type, build, product)];
+    else {
+      results = products.map(() => builder.freshValue(type));
+      builder.appendUnpacked("products, products", results, build, ...products);
+    }
+    for (const [i, iteration] of this.#iterations.entries()) {
+      const result = results[i];
+      if (result) iteration.product = result;
+    }
+  }
+
+  add(): void {
+    const { builder, specialized } = this.context;
+    const { accumulator, accumulation } = specialized.pattern;
+    const { variable } = accumulator;
+    const { values, product } = this.#iteration(0);
+    if (!product) throw new Error("a product is added before it is started");
+    for (const statement of this.scales.late) this.#append(statement, values);
+    const sum = builder.value(
+      variable.type,
+      (before, unscaled, ...factors) => py.binary(before, "+", factors.reduce(times, unscaled)),
+      builder.read(variable),
+      product,
+      ...accumulation.arms[0].factors.map((each) => substituted(each, values)),
+    );
+    builder.write(variable, sum);
+    this.#iterations = this.#iterations.slice(1);
+  }
+
+  #iteration(i: number): Iteration {
+    const iteration = this.#iterations[i];
+    if (!iteration) throw new Error("a step belongs to no iteration");
+    return iteration;
+  }
+}
+
+const isPairedIn = ({ inFlight }: GemmNames): Expression => py.compare(inFlight, ["==", py.number("2")]);
+
+const isZero = (expression: Expression): boolean => expression.kind === "number" && Number(expression.text) === 0;
+const isOne = (expression: Expression): boolean => expression.kind === "number" && Number(expression.text) === 1;
+
+function times(x: Expression, y: Expression): Expression {
+  if (isOne(x)) return y;
+  return isOne(y) ? x : py.binary(x, "*", y);
+}
+
+function substituted(argument: Argument, values: Values): Argument {
+  if (isList(argument)) return argument.map((item) => substituted(item, values));
+  return (isValue(argument) ? values.get(argument) : undefined) ?? argument;
+}

@@ -83,6 +83,51 @@ describe("should recognize", () => {
   });
 });
 
+describe("should recognize scales of rows", () => {
+  const configsOf = (kernel: unknown) => {
+    const found = formOf(kernel);
+    if (found instanceof NotSpecializable || found.kind !== "gemm") throw new Error(reasonOf(found));
+    const configs = found.configs.map(({ consumers, inFlight, stages }) => [consumers, inFlight, stages]);
+    return { tensor: found.pattern.rowScales?.tensor.name, configs };
+  };
+
+  test("that lie side by side, with configs of two products in flight and of 192 rows", () => {
+    expect(configsOf(fp8GemmBlockScaled)).toEqual({
+      tensor: "aScale",
+      configs: [
+        [2, 1, 6],
+        [2, 2, 6],
+        [3, 1, 5],
+        [1, 1, 8],
+        [1, 2, 8],
+      ],
+    });
+    expect(configsOf(near.scaledRows).configs.map(([consumers]) => consumers)).toEqual([2, 2, 3]);
+  });
+
+  test.each([near.scaledAcross, near.scaledIndirectly, near.scaledBeside, near.scaledWide])(
+    "and leave others to the consumers",
+    (kernel) => {
+      const { tensor, configs } = configsOf(kernel);
+      expect(tensor).toBeUndefined();
+      expect(configs.map(([, inFlight]) => inFlight)).toEqual(configs.map(() => undefined));
+    },
+  );
+
+  test.each([near.scaledByCount, near.scaledByTile])(
+    "and keep the author's rows, where a result depends on them",
+    (kernel) => {
+      expect(configsOf(kernel)).toMatchObject({
+        tensor: "byRow",
+        configs: [
+          [2, 1, expect.any(Number)],
+          [2, 2, expect.any(Number)],
+        ],
+      });
+    },
+  );
+});
+
 describe("should recognize attention", () => {
   test.each([
     ["of a loop over all keys", attention, 1, 1],

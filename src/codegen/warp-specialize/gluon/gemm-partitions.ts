@@ -95,7 +95,7 @@ class GemmPartition {
       case "tiles":
         return this.#tiles(step.body);
       case "turns":
-        return scaled ? scaled.turns(step.body) : this.#kLoop(step.body);
+        return scaled ? scaled.singles(step.body) : this.#kLoop(step.body);
       case "pairs":
         return scaled?.pairs(step.body);
       case "epilogue":
@@ -120,7 +120,7 @@ class GemmPartition {
       case "promote":
         return this.#promote();
       case "settle":
-        return scaled ? scaled.settle(step.pending) : this.#settle(step.pending);
+        return scaled ? scaled.awaitProducts(step.pending) : this.#awaitSum(step.pending);
       case "release":
         return this.#release(step);
       case "advance":
@@ -263,7 +263,7 @@ class GemmPartition {
     );
   }
 
-  #settle(pending: number): void {
+  #awaitSum(pending: number): void {
     this.#updateAccumulator((sum) =>
       py.call("warpgroup_mma_wait", py.number(String(pending)), py.keyword("deps", py.tuple(sum))),
     );

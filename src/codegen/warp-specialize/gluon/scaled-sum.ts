@@ -23,7 +23,7 @@ interface Iteration {
   product?: Value;
 }
 
-/** What the partition does for the loops. */
+/** The partition's part in the emission of the loops. */
 export interface PartitionSteps {
   readonly run: (steps: readonly PipelineStep[]) => void;
   readonly append: (statement: OpStatement) => void;
@@ -64,10 +64,10 @@ export class ScaledSum {
     });
   }
 
-  turns(body: readonly PipelineStep[]): void {
+  singles(body: readonly PipelineStep[]): void {
     const { builder, specialized, names } = this.context;
     const { start, end, step } = specialized.pattern.kLoop;
-    const rest = builder.value(
+    const firstSingle = builder.value(
       INTEGER,
       (first, last, by) => {
         const distance = isZero(first) ? last : py.binary(last, "-", first);
@@ -79,7 +79,7 @@ export class ScaledSum {
       end,
       step,
     );
-    this.#loop(body, 1, rest, end);
+    this.#loop(body, 1, firstSingle, end);
   }
 
   /** @param count The number of iterations of the author's loop in one of this loop. */
@@ -198,15 +198,15 @@ export class ScaledSum {
     values.set(result, scales);
   }
 
-  settle(pending: number): void {
+  awaitProducts(pending: number): void {
     const { builder, specialized } = this.context;
     const { type } = specialized.pattern.accumulator.variable;
     const products = this.#iterations.flatMap(({ product }) => product ?? []);
     const build = (...running: readonly Expression[]) =>
       py.call("warpgroup_mma_wait", py.number(String(pending)), py.keyword("deps", py.tuple(...running)));
-    const [product, other] = products;
+    const [product, second] = products;
     let results: readonly Value[];
-    if (product && !other) results = [builder.namedValue("products", type, build, product)];
+    if (product && !second) results = [builder.namedValue("products", type, build, product)];
     else {
       results = products.map(() => builder.freshValue(type));
       builder.appendUnpacked("products, products", results, build, ...products);
@@ -224,14 +224,14 @@ export class ScaledSum {
     const { values, product } = this.#iteration(0);
     if (!product) throw new Error("a product is added before it is started");
     for (const statement of this.scales.late) this.#append(statement, values);
-    const sum = builder.value(
+    const result = builder.value(
       variable.type,
-      (before, unscaled, ...factors) => py.binary(before, "+", factors.reduce(times, unscaled)),
+      (sum, unscaled, ...factors) => py.binary(sum, "+", factors.reduce(times, unscaled)),
       builder.read(variable),
       product,
       ...accumulation.arms[0].factors.map((each) => substituted(each, values)),
     );
-    builder.write(variable, sum);
+    builder.write(variable, result);
     this.#iterations = this.#iterations.slice(1);
   }
 

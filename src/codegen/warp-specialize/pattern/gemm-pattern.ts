@@ -219,8 +219,8 @@ class GemmMatcher {
   #rowScales({ condition, arms: [{ factors }] }: Accumulation, rows: ProductOperand): RowAccess | undefined {
     if (condition !== undefined) return undefined;
     const { statements } = this.nest.kLoop.body;
-    const needed = backwardSlice(factors, statements);
-    return rowScalesIn(this.ir, needed, rows.block.axes[rows.isSwapped ? 1 : 0], this.#definitions);
+    const scaling = backwardSlice(factors, statements);
+    return rowScalesIn(this.ir, scaling, rows.block.axes[rows.isSwapped ? 1 : 0], this.#definitions);
   }
 
   /** Checks that a factor follows from statements before the loop and of the loop itself, apart from its branches. */

@@ -31,7 +31,7 @@ export interface SpecializedGemm extends GemmStatements {
 /** The statements of an iteration that scale its product. */
 export interface Scales {
   readonly rows: RowAccess;
-  /** Those that do not need the scales of the rows, and those that do. */
+  /** Statements that do not depend on the scales of the rows, and statements that do. */
   readonly early: readonly OpStatement[];
   readonly late: readonly OpStatement[];
   /** Loads of numbers that scale a whole product, which a consumer performs before their iteration. */
@@ -91,18 +91,18 @@ function scalesOf({ pattern, iteration }: GemmStatements): Scales | undefined {
   const factors = accumulation.arms[0].factors;
   const others = iteration.filter((each) => !isRowLoad(each));
   const ahead = backwardSlice(factors, others).flatMap((load) => aheadLoad(load, others, kLoop.index) ?? []);
-  const needed = backwardSlice(
+  const scaling = backwardSlice(
     factors,
     others.filter((each) => !ahead.some(({ load }) => load === each)),
   );
   const scaled = new Set(rows.statement.results);
   const isLate = (statement: OpStatement): boolean => valuesUsedBy(statement).some((value) => scaled.has(value));
-  const late = needed.filter((statement) => {
+  const late = scaling.filter((statement) => {
     if (!isLate(statement)) return false;
     for (const result of statement.results) scaled.add(result);
     return true;
   });
-  return { rows, ahead, late, early: needed.filter((each) => !late.includes(each)) };
+  return { rows, ahead, late, early: scaling.filter((each) => !late.includes(each)) };
 }
 
 /** A load of one number that differs between iterations, if nothing else that it needs is loaded. */

@@ -55,7 +55,7 @@ export type PipelineStep =
   /** Increments the iteration counter. */
   | { readonly kind: "advance" }
   | { readonly kind: "turns"; readonly body: readonly PipelineStep[] }
-  /** Iterations by two, if two products are in flight. `turns` has the last one of an odd number. */
+  /** Pairs of iterations, if two products are in flight. The loop of single iterations has the last one of an odd number. */
   | { readonly kind: "pairs"; readonly body: readonly PipelineStep[] }
   /** Iterations of a tile that a consumer skips, because its rows attend to none of their keys. */
   | { readonly kind: "idle turns"; readonly body: readonly PipelineStep[] }

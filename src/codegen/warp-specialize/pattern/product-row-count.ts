@@ -22,11 +22,11 @@ export function isProductRowCountIndependent(ir: KernelIR, pattern: GemmPattern)
   if (pattern.tileLoop || typeof rows !== "string" || param?.kind !== "constexpr" || param.from !== "config")
     return false;
   const definitionsOf = definitions(ir.body);
-  const [left, right] = pattern.operands;
-  const row = tileIndexOf(left.block.axes[left.isSwapped ? 1 : 0], rows, definitionsOf);
-  const column = tileIndexOf(right.block.axes[right.isSwapped ? 0 : 1], columns, definitionsOf);
+  const [rowOperand, columnOperand] = pattern.operands;
+  const row = tileIndexOf(rowOperand.block.axes[rowOperand.isSwapped ? 1 : 0], rows, definitionsOf);
+  const column = tileIndexOf(columnOperand.block.axes[columnOperand.isSwapped ? 0 : 1], columns, definitionsOf);
   if (!row || !column) return false;
-  const size = left.block.tensor.dims[axisIn(left.block, left.isSwapped ? 1 : 0)];
+  const size = rowOperand.block.tensor.dims[axisIn(rowOperand.block, rowOperand.isSwapped ? 1 : 0)];
   const isRowCount = (value: Value) => value === param.value || isConstexpr(value, rows);
   const isCount = (user: OpStatement) => size !== undefined && isBlockCount(size, user);
   const isAllowed = (user: OpStatement, value: Value) => user === row.start || isCount(user) || isLength(user, value);
@@ -58,8 +58,8 @@ function tileIndexOf(
   const statement = isValue(start) ? definitionsOf.get(start) : undefined;
   if (extra !== undefined || statement?.kind !== "op" || statement.op.facts.integer !== "product") return undefined;
   const factors = statement.operands.filter((each): each is Value => each !== undefined && isValue(each));
-  const [index, other] = factors.filter((each) => !isConstexpr(each, length));
-  return index && !other && factors.length === 2 ? { start: statement, index } : undefined;
+  const [index, extraIndex] = factors.filter((each) => !isConstexpr(each, length));
+  return index && !extraIndex && factors.length === 2 ? { start: statement, index } : undefined;
 }
 
 /** True if accesses and branches depend on the program, and on the number of blocks, only by the tile's indices. */
@@ -95,16 +95,16 @@ function statementsBehind(
   definitionsOf: ReadonlyMap<Value, Statement>,
   ends: readonly Value[],
 ): readonly Statement[] {
-  const found = new Set<Statement>();
+  const visited = new Set<Statement>();
   // The list grows during the iteration.
   const worklist = [...roots];
   for (const value of worklist) {
     const statement = definitionsOf.get(value);
-    if (!statement || found.has(statement) || ends.includes(value)) continue;
-    found.add(statement);
+    if (!statement || visited.has(statement) || ends.includes(value)) continue;
+    visited.add(statement);
     worklist.push(...valuesUsedBy(statement));
   }
-  return [...found];
+  return [...visited];
 }
 
 /** True if all accesses are blocks that TMA copies, or loads of what no row determines. */

@@ -13,14 +13,14 @@ export function scaledConfigs(config: Config, ir: KernelIR, pattern: GemmPattern
   const [rows] = pattern.shape;
   const rowCount = typeof rows === "string" ? config.values[rows] : rows;
   if (rowCount !== GROUP_ROWS && rowCount !== 2 * GROUP_ROWS) return [];
-  const own = scaledConfig(config, pattern, rowCount === GROUP_ROWS ? 1 : 2);
-  if (!own) return [];
+  const first = scaledConfig(config, pattern, rowCount === GROUP_ROWS ? 1 : 2);
+  if (!first) return [];
   // Two products in flight take the registers of a third consumer.
-  const all: readonly PipelineConfig[] = [own, { ...own, inFlight: 2 }];
-  if (own.consumers === 1 || !isProductRowCountIndependent(ir, pattern)) return all;
+  const all: readonly PipelineConfig[] = [first, { ...first, inFlight: 2 }];
+  if (first.consumers === 1 || !isProductRowCountIndependent(ir, pattern)) return all;
   const larger = { ...config, values: { ...config.values, [rows]: 3 * GROUP_ROWS } };
   // Narrower pieces leave memory for one more stage.
-  return [...all, ...[scaledConfig(larger, pattern, 3, 2 * own.pieces) ?? []].flat()];
+  return [...all, ...[scaledConfig(larger, pattern, 3, 2 * first.pieces) ?? []].flat()];
 }
 
 /** The config with one product in flight, if it fits. */

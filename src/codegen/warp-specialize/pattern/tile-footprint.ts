@@ -1,4 +1,4 @@
-/** What a tile of a product takes of shared memory and of registers. */
+/** The shared memory and the registers of a product's tile. */
 import type { Config } from "../../../compiled/compiled-kernel.js";
 import type { Dim } from "../../../types/shape.js";
 import { extentDim } from "./block-index.js";

@@ -216,7 +216,7 @@ class Explorer {
     return [...(enters ? [enter()] : []), ...(leaves ? [leave()] : []), ...idles];
   }
 
-  /** A decision may stand for two iterations. A consumer takes both at once, in a loop of its own. */
+  /** A decision may comprise two iterations, which a consumer takes at once, in the loop over pairs. */
   #pairedLoop(
     { decisions, partitions, ...state }: State,
     part: number,
@@ -236,8 +236,8 @@ class Explorer {
       const after = next === undefined ? [...decisions, decision] : decisions;
       return to({ at: partition.at + 1, decisionCount, isInPair: isFirst }, after);
     };
-    const own: readonly Decision[] = isProducer ? ["one", "two"] : [loop === "pairs" ? "two" : "one"];
-    const entered = own.filter((each) => next === undefined || next === each).map(enter);
+    const allowed: readonly Decision[] = isProducer ? ["one", "two"] : [loop === "pairs" ? "two" : "one"];
+    const entered = allowed.filter((each) => next === undefined || next === each).map(enter);
     // The end of a tile changes nothing, so a partition that knows its next iteration need not leave the loop before it.
     return next === undefined || entered.length === 0 ? [to({ at: exit }), ...entered] : entered;
   }
@@ -366,8 +366,8 @@ class Explorer {
   }
 
   #productReads({ count }: PartitionState, { operands, queries }: InstructionOf<"multiply">): readonly Buffer[] {
-    const own = queries === undefined ? [] : [{ operand: QUERIES, owner: queries, count }];
-    return [...own, ...operands.map((operand): Buffer => ({ operand, count, owner: undefined }))];
+    const queryReads = queries === undefined ? [] : [{ operand: QUERIES, owner: queries, count }];
+    return [...queryReads, ...operands.map((operand): Buffer => ({ operand, count, owner: undefined }))];
   }
 
   #checkHeld({ blocks }: State, part: number, partition: PartitionState, reads: readonly Buffer[]): void {

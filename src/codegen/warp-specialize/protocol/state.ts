@@ -27,7 +27,7 @@ export interface PartitionState {
   readonly isTileOver: boolean;
   /** The number of {@link State.decisions} that it has followed. */
   readonly decisionCount: number;
-  /** True between two iterations that one decision stands for. */
+  /** True between the two iterations of one decision. */
   readonly isInPair: boolean;
   /** The buffers that its products may still read, oldest product first. */
   readonly running: readonly (readonly Buffer[])[];

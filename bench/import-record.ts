@@ -13,6 +13,22 @@ export interface ImportRecord {
   readonly triton: string;
   /** By the name of a collection and by its parts, such as `1/4`. */
   readonly collections: Readonly<Record<string, Readonly<Record<string, ImportPart>>>>;
+  readonly draw?: ImportDraw;
+}
+
+/** Kernels that were drawn at random. */
+export interface ImportDraw extends ImportPart {
+  readonly seed: number;
+  readonly repositories: readonly string[];
+  /** The drawn files, and the kernels that they launch. */
+  readonly files: number;
+  readonly launched: number;
+  /** The kernels of files that cannot be imported, and those for which no types were found. */
+  readonly unreadable: number;
+  readonly uncompiled: number;
+  /** Kernels that were imported, and those of them whose files import packages that are not installed. */
+  readonly kernels: number;
+  readonly placeholders: number;
 }
 
 export interface ImportPart {
@@ -35,14 +51,24 @@ export async function recordPart(
   importedPart: ImportPart,
   python: string,
 ): Promise<void> {
-  const { collections = {} } = readRecord() ?? {};
+  const { collections = {}, draw } = readRecord() ?? {};
   const [, step] = part.split("/");
   const otherParts = Object.entries(collections[collection] ?? {}).filter(([each]) => each.split("/")[1] === step);
   const sortedParts = Object.fromEntries(
     [...otherParts, [part, importedPart] as const].sort(([a], [b]) => a.localeCompare(b)),
   );
+  await write({ collections: { ...collections, [collection]: sortedParts }, ...(draw && { draw }) }, python);
+}
+
+/** Records a draw. Retains the collections. */
+export async function recordDraw(draw: ImportDraw, python: string): Promise<void> {
+  const { collections = {} } = readRecord() ?? {};
+  await write({ collections, draw }, python);
+}
+
+async function write(record: Pick<ImportRecord, "collections" | "draw">, python: string): Promise<void> {
   const triton = execFileSync(python, ["-c", "import triton; print(triton.__version__)"], { encoding: "utf8" }).trim();
-  writeReport("imports", { triton, collections: { ...collections, [collection]: sortedParts } });
+  writeReport("imports", { triton, ...record });
   // Puts many numbers on a line.
   writeFileSync(file, await format(readFileSync(file, "utf8"), { parser: "json", printWidth: 120 }));
 }

@@ -44,6 +44,7 @@ const bench: TaskGroup = {
   tuning: { file: "bench/tuning.ts", description: "tune with and without a declared space, on a GPU" },
   twins: { file: "bench/twins.ts", description: "emitted kernels next to hand-written ones, on a GPU" },
   types: { file: "bench/types.ts", description: "cost of type checking" },
+  "import-draw": { file: "bench/import-draw.ts", description: "import kernels drawn from a folder of repositories" },
   "import-folder": { file: "bench/import-folder.ts", description: "import every Triton kernel of a folder" },
   "import-goldens": {
     file: "bench/import-goldens.ts",

@@ -44,7 +44,10 @@ def _kernels(request: dict[str, Any]) -> dict[str, Any]:
     path = os.path.realpath(request["file"])
     if "call" in request:
         return _import_launched(path, os.path.realpath(request["call"]), request)
-    with in_script():
+    from .recording import Recording, simulated_gpu
+
+    # The top-level code may ask which GPU there is, or launch a kernel.
+    with simulated_gpu(Recording()), in_script():
         module = import_user_file(path)
     kernels = {name: kernel for name, kernel in kernels_of(module, path).items() if _is_selected(name, request)}
     if not kernels:

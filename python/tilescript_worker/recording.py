@@ -119,7 +119,7 @@ def record(script: str) -> Recording:
     try:
         with tokenize.open(script) as file:
             code = compile(file.read(), script, "exec")
-        with _record_launches(recording), _pretend_gpu(), in_script():
+        with simulated_gpu(recording), in_script():
             exec(code, module.__dict__)
     except SystemExit as error:
         recording.stopped = None if error.code in (None, 0) else f"it ended with exit code {error.code}"
@@ -128,6 +128,13 @@ def record(script: str) -> Recording:
     finally:
         sys.modules["__main__"], sys.argv, sys.path[:] = saved_state
     return recording
+
+
+@contextmanager
+def simulated_gpu(recording: Recording) -> Iterator[None]:
+    """Inside a ``with``, launches are recorded, and PyTorch and Triton see the simulated GPU."""
+    with _record_launches(recording), _pretend_gpu():
+        yield
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 /**
  * Draws kernels at random from a folder of repositories, and imports them: `npm run bench -- import-draw FOLDER --seed 1
- * --kernels 300 [--lift] [--out OUT] [--log LOG] [--record]`. Each folder in FOLDER is a repository. Nothing is
+ * --kernels 300 [--minutes 60] [--lift] [--out OUT] [--log LOG] [--record]`. Each folder in FOLDER is a repository. Nothing is
  * downloaded, and no kernel runs.
  *
  * Every repository gives a file in turn, in a random order, until Triton compiles this many kernels. A drawn file
@@ -23,6 +23,7 @@ const { values: flags, positionals } = parseArgs({
   options: {
     seed: { type: "string", default: "1" },
     kernels: { type: "string", default: "300" },
+    minutes: { type: "string", default: "600" },
     lift: { type: "boolean", default: false },
     out: { type: "string" },
     log: { type: "string" },
@@ -92,6 +93,7 @@ const log = (entry: object): void => {
   if (flags.log !== undefined) appendFileSync(flags.log, `${JSON.stringify(entry)}\n`);
 };
 
+const end = performance.now() + Number(flags.minutes) * 60_000;
 const { python } = await thisMachine.python({});
 const tally = await ImportTally.open({
   worker: new MeteredWorker({ python, device: "compiler" }),
@@ -104,7 +106,7 @@ const counts = { files: 0, launched: 0, unreadable: 0, uncompiled: 0, placeholde
 const repositories = new Set<string>();
 console.log(`seed ${seed}: ${Object.keys(launchedByFile).length} files that launch a kernel, in ${folder}`);
 for (const file of drawOrder(Object.keys(launchedByFile))) {
-  if (counts.kernels >= Number(flags.kernels)) break;
+  if (counts.kernels >= Number(flags.kernels) || performance.now() > end) break;
   const names = launchedByFile[file] ?? [];
   counts.files++;
   counts.launched += names.length;

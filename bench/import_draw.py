@@ -34,9 +34,9 @@ from triton.runtime.autotuner import Heuristics  # noqa: E402
 from triton.runtime.jit import JITFunction  # noqa: E402
 
 # Limits on the search for types of a kernel, and on a file.
-MAX_SECONDS = 8.0
-MAX_TRIALS = 80
-FILE_SECONDS = 90
+MAX_SECONDS = 4.0
+MAX_TRIALS = 50
+FILE_SECONDS = 60
 
 ACCESSES = {"load", "store", "make_block_ptr", "make_tensor_descriptor"}
 HALF, SINGLE, INT, LONG, BOOL = "fp16", "fp32", "i32", "i64", "i1"
@@ -53,11 +53,13 @@ FLOAT_NAME = (
     r"eps|scal|alpha|beta|drop|momentum|(^|_)lr|factor|temperature|cap(_|$)|slope|theta|decay|^p$|prob|weight|"
     r"gamma|min_val|max_val|clip|limit|thresh|smooth|softcap|inv_|^std|value"
 )
+FLAG_NAME = r"^_?(is|has|use|allow|enable|even|no|with|do|need|apply|return|store|save|should)_|causal|varlen"
 SMALL_CONSTANTS = (
     (r"stage", 2),
     (r"group.*m$|group_size_m|swizzle", 8),
     (r"split", 2),
     (r"bits", 4),
+    (r"log", 6),
     (r"warps", 4),
     (r"dim|head_?size|^d$|block|^b[a-z]?$|tile|chunk|size", 64),
     (r"head|^h$|hq|num|^n_|groups?|ratio|top_?k|stride|nh", 4),
@@ -340,11 +342,13 @@ def constants_for(name, uses, launch):
     numbers = [each for each in uses.compared.get(name, ()) if type(each) is int]
     if strings:
         options += [*strings, *numbers]
-    elif name in uses.dtypes:
-        named = [getattr(tl, each) for each in uses.dtypes[name] if isinstance(each, str) and hasattr(tl, each)]
+    elif name in uses.dtypes or "dtype" in lower:
+        named = [getattr(tl, each) for each in uses.dtypes.get(name, ()) if isinstance(each, str) and hasattr(tl, each)]
         options += [*named, tl.float16, tl.float32, tl.int32, tl.bfloat16, tl.int64]
-    elif name in uses.conditions and name not in uses.lengths:
+    elif (name in uses.conditions or re.search(FLAG_NAME, lower)) and name not in uses.lengths:
         options += [True, False, *numbers]
+    elif re.search("mode|type", lower):
+        options += [*numbers, 0, 1]
     elif re.search(FLOAT_NAME, lower) and name not in uses.lengths and not re.search("size|block|num|group", lower):
         options += [0.5, 1.0, 1]
     elif any(type(each) is bool for each in uses.compared.get(name, ())):

@@ -39,6 +39,9 @@ class Placeholder(type(sys)):
     def __getitem__(self, _):
         return Placeholder()
 
+    def __index__(self):
+        return 1
+
     def __or__(self, _):
         return Placeholder()
 
@@ -53,13 +56,21 @@ class Placeholder(type(sys)):
     __le__, __ge__ = __lt__, __gt__
 
 
+def is_asked_by_installed():
+    """True if the import stands in an installed package, which knows what to do without an optional one."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith((sys.prefix, sys.base_prefix + "/lib"))
+
+
 class Placeholders(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds every module that no other finder finds."""
 
     def find_spec(self, name, path=None, target=None):
         package = name.split(".")[0]
         # Packages such as torch_npu add other devices.
-        is_kept = package in NEVER or package.startswith("torch_")
+        is_kept = package in NEVER or package.startswith("torch_") or is_asked_by_installed()
         return None if is_kept else importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec):

@@ -58,6 +58,8 @@ def tree_of(node: ast.expr, leaf: Leaf) -> Tree | None:
     """The tree of an expression; None if a part is neither arithmetic nor resolved by ``leaf``."""
     if isinstance(node, ast.Constant) and isinstance(node.value, bool | int):
         return {"value": node.value}
+    if isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value.is_integer():
+        return {"value": int(node.value)}
     leaf_tree = leaf(node)
     if leaf_tree is not None:
         return leaf_tree

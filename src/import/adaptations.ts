@@ -42,6 +42,8 @@ const adaptMask: Adaptation = ({ options }) => {
     options["mask"] = withValue(mask, traced(`${mask.value.text}.ne(0)`));
 };
 
+const isVariable = (element: string, kernel: Context["kernel"]): boolean => kernel.dtype(element) !== `tl.${element}`;
+
 /** Casts a value to the pointee dtype of an address. */
 function castToPointee(value: BoundArgument, address: BoundArgument, { kernel, scope }: Context): BoundArgument {
   const root = address.source && rootOf(address.source);
@@ -50,7 +52,9 @@ function castToPointee(value: BoundArgument, address: BoundArgument, { kernel, s
   if (value.value.kind === "truth") return withValue(value, number(Number(value.value.value), false));
   // Expressions that Triton compiled for no call have no types.
   const needsCast =
-    source === undefined ? value.source?.types.length === 0 && value.value.kind === "traced" : target !== source;
+    source === undefined
+      ? value.source?.types.length === 0 && value.value.kind === "traced"
+      : target !== source || (kernel.castsStoredValues && isVariable(target, kernel));
   return target !== undefined && needsCast ? withValue(value, castTo(value.value, kernel.dtype(target))) : value;
 }
 

@@ -13,6 +13,8 @@ export interface KernelContext {
   readonly canDuplicateTails: boolean;
   /** True if compile-time arms are removed if Triton compiled them neither for a call nor for other constants. */
   readonly shouldPruneUncompiled: boolean;
+  /** True if stored values are cast to dtype variables, according to an earlier build. */
+  readonly castsStoredValues: boolean;
   /** Keys of the branches whose arms return different types, according to an earlier build. */
   readonly divergentBranches: ReadonlySet<string>;
   /** True if each arm starts with a comment that contains the key of its branch. */

@@ -68,6 +68,8 @@ export interface TextOptions {
   readonly compiledArmsOnly?: boolean;
   /** Duplicates the statements after a branch into its arms if a name has different dtypes or shapes in them. */
   readonly mayEmitContinuations?: boolean;
+  /** Casts stored values to dtype variables: an arm for one dtype stores a value of this dtype. */
+  readonly castsStoredValues?: boolean;
   /** Keys of the branches that a build reported for different types. Their continuations are duplicated. */
   readonly mixedTypeBranches?: ReadonlySet<string>;
   /** Starts each arm with a comment that contains the key of its branch. */
@@ -148,6 +150,10 @@ class KernelWriter implements KernelContext {
 
   get shouldPruneUncompiled(): boolean {
     return this.#options.compiledArmsOnly === true;
+  }
+
+  get castsStoredValues(): boolean {
+    return this.#options.castsStoredValues === true;
   }
 
   get divergentBranches(): ReadonlySet<string> {

@@ -3,7 +3,7 @@
  * belong to one live range if a read can see the value of either.
  */
 import { liveRangeName } from "./author-name.js";
-import { isOwnDTypeCast } from "./own-dtype-cast.js";
+import { keepsItsValue } from "./own-dtype-cast.js";
 import { replaceNodes } from "./rewrite-tree.js";
 import { type Augmented, type Expression, type FunctionTree, isSequence, type Name, type Statement } from "./tree.js";
 
@@ -128,7 +128,7 @@ class LiveRanges {
   #statement(statement: Statement, definitions: Reaching): Reaching {
     switch (statement.kind) {
       case "Assign":
-        if (isOwnDTypeCast(statement)) return definitions;
+        if (keepsItsValue(statement)) return definitions;
         this.#reads(statement.value, definitions);
         return statement.targets.reduce((after, target) => this.#writes(target, after), definitions);
       case "AnnAssign":

@@ -163,8 +163,11 @@ function arithmetic(method: string, lhs: Operand, rhs: Operand, node: Expression
   if (NUMERIC.has(method) && element !== undefined) {
     if (x === "int1" && y === "int1" && element === "int1")
       return translateOperator(method === "mul" ? "and" : "xor", a, b);
+    const isMixed = mixesVariable(x, y, kernel);
     const convert = (operand: Operand, otherOperand: Operand): Value =>
-      needsConversion(operand, otherOperand, element) ? castTo(operand.value, kernel.dtype(element)) : operand.value;
+      needsConversion(operand, otherOperand, element) || (isMixed && elementOf(operand.source) !== element)
+        ? castTo(operand.value, kernel.dtype(element))
+        : operand.value;
     return translateOperator(method, convert(lhs, rhs), convert(rhs, lhs));
   }
   if ((method === "and" || method === "or") && (a.kind === "truth" || b.kind === "truth")) {
@@ -173,6 +176,12 @@ function arithmetic(method: string, lhs: Operand, rhs: Operand, node: Expression
       return (method === "and") === constant.value ? operand : translateOperator(method, operand, constant);
   }
   return translateOperator(method, a, b);
+}
+
+/** True for two floats of which one has a dtype variable: the promotion that Triton applies depends on its value. */
+function mixesVariable(x: string | undefined, y: string | undefined, kernel: Context["kernel"]): boolean {
+  if (x === undefined || y === undefined || x === y || isIntElement(x) || isIntElement(y)) return false;
+  return [x, y].some((each) => kernel.dtype(each) !== `tl.${each}`);
 }
 
 /** True if Triton implicitly converts an operand of numeric arithmetic to the dtype of the result. */
@@ -193,7 +202,11 @@ export function translateComparison(op: string, lhs: Operand, rhs: Operand, node
   if (!method) throw new UnsupportedConstruct(`the comparison ${op}`, "write <, <=, >, >=, == or !=", node);
   if (isLiteral(a) && isLiteral(b)) return truth(foldComparison(method, literalOf(a), literalOf(b)));
   const constantResult = constantOf(node);
-  if ((a.kind === "dtype" || b.kind === "dtype") && constantResult?.kind === "truth") return constantResult;
+  if (a.kind === "dtype" || b.kind === "dtype") {
+    const test = dtypeTest(method, a, b);
+    if (test) return test;
+    if (constantResult?.kind === "truth") return constantResult;
+  }
   // A flag compared with True or False is the flag or its negation.
   const pairs = [
     [a, rhs],
@@ -212,6 +225,15 @@ export function translateComparison(op: string, lhs: Operand, rhs: Operand, node
     return isFraction ? castTo(value, "tl.float32") : value;
   };
   return translateOperator(method, convert(x, xElement, rhs), convert(y, yElement, lhs));
+}
+
+/** `T.is(tl.float16)`, for a comparison of a dtype variable with a dtype. */
+function dtypeTest(method: string, a: Value, b: Value): Value | undefined {
+  if (a.kind !== "dtype" || b.kind !== "dtype" || (method !== "eq" && method !== "ne")) return undefined;
+  const [variable, dtype] = a.text.startsWith("tl.") ? [b.text, a.text] : [a.text, b.text];
+  if (variable.startsWith("tl.") || !dtype.startsWith("tl.")) return undefined;
+  const test: Value = { kind: "traced", text: `${variable}.is(${dtype})`, isConstant: true, typeTag: "bool" };
+  return method === "eq" ? test : translateNot(test);
 }
 
 type Literal = Extract<Value, { kind: "number" | "truth" | "string" | "none" }>;

@@ -1,16 +1,18 @@
 /**
- * Casts of a scalar to its own dtype, which emitted kernels have for Triton's interpreter. A scalar parameter of the DSL
- * has its declared dtype everywhere, so that the import needs none of them.
+ * Assignments of a name to itself, as they are or as casts of a scalar to its own dtype. Emitted kernels have such casts
+ * for Triton's interpreter. A scalar parameter of the DSL has its declared dtype everywhere.
  */
 import { type Expression, isSequence, type Name, type Statement } from "./tree.js";
 import { elementOf } from "./value.js";
 
-/** True for `p = tl.full([], p, tl.float32)` where `p` is a float32. */
-export function isOwnDTypeCast(statement: Statement): boolean {
+/** True for `x = x`, and for `p = tl.full([], p, tl.float32)` where `p` is a float32. */
+export function keepsItsValue(statement: Statement): boolean {
   if (statement.kind !== "Assign" || statement.targets.length !== 1) return false;
   const [target] = statement.targets;
+  if (target?.kind !== "Name") return false;
+  if (statement.value.kind === "Name") return statement.value.id === target.id;
   const source = castScalar(statement.value);
-  if (target?.kind !== "Name" || source?.id !== target.id) return false;
+  if (source?.id !== target.id) return false;
   return source.types.length === 1 && elementOf(source) === elementOf(statement.value);
 }
 

@@ -11,7 +11,7 @@ import { isSideEffectFree } from "./op-calls.js";
 import { translateFor, translateWhile } from "./translate-loops.js";
 import { translateBinary } from "./operators.js";
 import { type StoredValue, toStoredValue } from "./state.js";
-import { isOwnDTypeCast } from "./own-dtype-cast.js";
+import { keepsItsValue } from "./own-dtype-cast.js";
 import { type Augmented, type Expression, isSequence, type Statement } from "./tree.js";
 import { isCompileTimeConstant, list, UnsupportedConstruct, traced, type Value } from "./value.js";
 
@@ -20,7 +20,7 @@ type Names = ReadonlySet<string>;
 /** Emits statements. `liveAfter` contains the names that are live after them. Returns true if they always return. */
 export function translateStatements(body: readonly Statement[], liveAfter: Names, context: Context): boolean {
   for (const [i, statement] of body.entries()) {
-    if (isOwnDTypeCast(statement)) {
+    if (keepsItsValue(statement)) {
       context.scope.advance(statement);
       continue;
     }

@@ -14,7 +14,7 @@ import {
   indexNode,
 } from "../node-builders.js";
 import { withArguments } from "../rewrite-tree.js";
-import { type Call, isSequence, type TritonType, type Expression, type Statement } from "../tree.js";
+import { boundArgument, type Call, isSequence, type TritonType, type Expression, type Statement } from "../tree.js";
 import { constantOf as recordedConstant, elementOf, UnsupportedConstruct } from "../value.js";
 
 /** The components of a block pointer along an axis. */
@@ -107,7 +107,7 @@ export function lowerBlockAccess(
   const indexStatements = indexedAxes.map(({ name, offset, length }) =>
     assignmentNode(name, indexNode("Add", offset, arangeNode(length, location))),
   );
-  const [dtype = "float32"] = (elementOf(block.base) ?? elementOf(call))?.split(" ") ?? [];
+  const [dtype = "float32"] = (elementOf(block.base) ?? elementOf(boundArgument(call, "value") ?? call))?.split(" ") ?? [];
   const pointerTypes: readonly TritonType[] = [
     { kind: "pointer", dtype, shape: Array.from({ length: rank }, () => 1) },
   ];

@@ -231,8 +231,8 @@ function strategies(
   const sameTypeCalls = calls.filter((call) => first && sameTypes(call, first));
   const fixed = { ...options, hasPinnedConstants: true, hasFixedDTypes: true };
   return [
-    ...[...plain, ...FALLBACKS.map((fallback) => ({ ...pinned, ...fallback }))].map(
-      (strategy) => [calls, strategy] as const,
+    ...[{}, ...FALLBACKS].flatMap((fallback) =>
+      plain.map((strategy) => [calls, { ...strategy, ...fallback }] as const),
     ),
     [sameTypeCalls, { ...fixed, mayEmitContinuations: true }],
     [sameTypeCalls, fixed],
@@ -354,7 +354,8 @@ async function buildAndCompare(
 }
 
 /**
- * Attempts a strategy, and returns it with the remedies that were applied. If the build reports different shapes in the
+ * Attempts a strategy, and returns it with the remedies that were applied. If the build reports a value of another dtype
+ * than a dtype variable, stored values are cast. If the build reports different shapes in the
  * arms of a branch, the code after the branch is duplicated into each arm. If it reports that autotuning trials would
  * change each other's inputs, one config is used.
  */
@@ -364,25 +365,33 @@ async function attemptWithRemedies(
   options: TextOptions,
   attempts: Map<string, ImportedKernel>,
 ): Promise<readonly [ImportedKernel, TextOptions]> {
-  let result = await attempt(read, tools, options, attempts);
   let current = options;
-  const changedPointer = result.status === "not imported" ? CHANGED_BY_TRIALS.exec(result.reason)?.[1] : undefined;
-  if (changedPointer !== undefined) {
-    current = { ...current, untunedPointer: changedPointer };
-    result = await attempt(read, tools, current, attempts);
+  for (;;) {
+    const result = await attempt(read, tools, current, attempts);
+    const remedy = result.status === "not imported" ? await remedyFor(result.reason, current, read, tools) : undefined;
+    if (!remedy) return [result, current];
+    current = { ...current, ...remedy };
   }
-  while (
-    current.mayEmitContinuations &&
-    result.status === "not imported" &&
-    /: when: one arm returns /.test(result.reason)
-  ) {
-    const branch = await branchOf(current, read, tools);
-    if (branch === undefined || current.mixedTypeBranches?.has(branch)) break;
-    current = { ...current, mixedTypeBranches: new Set([...(current.mixedTypeBranches ?? []), branch]) };
-    result = await attempt(read, tools, current, attempts);
-  }
-  return [result, current];
 }
+
+/** The options that a build error asks for; undefined without any that are not set yet. */
+async function remedyFor(
+  reason: string,
+  options: TextOptions,
+  read: ReadableKernel,
+  tools: KernelTools,
+): Promise<TextOptions | undefined> {
+  const untunedPointer = CHANGED_BY_TRIALS.exec(reason)?.[1];
+  if (untunedPointer !== undefined) return options.untunedPointer === undefined ? { untunedPointer } : undefined;
+  if (STORED_IN_VARIABLE.test(reason)) return options.castsStoredValues ? undefined : { castsStoredValues: true };
+  if (!options.mayEmitContinuations || !/: when: one arm returns /.test(reason)) return undefined;
+  const branch = await branchOf(options, read, tools);
+  if (branch === undefined || options.mixedTypeBranches?.has(branch)) return undefined;
+  return { mixedTypeBranches: new Set([...(options.mixedTypeBranches ?? []), branch]) };
+}
+
+/** Matches the build error for a value that is stored through a pointer with a dtype variable. */
+const STORED_IN_VARIABLE = /: store: the tensor holds \w+, the value is \w+; cast with \.to\(/;
 
 /** Matches the build error that names the raw pointer or descriptor which autotuning trials change. */
 const CHANGED_BY_TRIALS =

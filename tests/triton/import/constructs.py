@@ -816,3 +816,38 @@ def precisions_of_products(x, y, ALLOW: tl.constexpr, PRECISION: tl.constexpr, M
     total += tl.dot(a, a, allow_tf32=M > 32)
     total += tl.dot(a, a, input_precision=PRECISION)
     tl.store(y + at, total)
+
+
+# x_ptr:*fp32,y_ptr:*fp32,B=16
+@triton.jit
+def assigned_to_itself(x_ptr, y_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i) * 2.0
+    if tl.program_id(0) == 0:
+        x += 1.0
+    else:
+        x = x
+    tl.store(y_ptr + i, x)
+
+
+# x_ptr:*fp16,s_ptr:*fp32,y_ptr:*fp16,factor:fp32,B=16
+@triton.jit
+def a_dtype_that_mixes_with_another(x_ptr, s_ptr, y_ptr, factor, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i)
+    scaled = (x * factor).to(x_ptr.dtype.element_ty)
+    tl.store(y_ptr + i, scaled * tl.load(s_ptr + i) + tl.load(s_ptr + i) * x)
+
+
+# x_ptr:*fp32,y_ptr:*fp16,B=16
+@triton.jit
+def arms_for_dtypes(x_ptr, y_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i)
+    if y_ptr.dtype.element_ty == tl.bfloat16:
+        y = x.to(tl.bfloat16)
+    elif y_ptr.dtype.element_ty == tl.float16:
+        y = x.to(tl.float16)
+    else:
+        y = x.to(tl.float32)
+    tl.store(y_ptr + i, y)

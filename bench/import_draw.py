@@ -347,7 +347,7 @@ def constants_for(name, uses, launch):
         options += [*named, tl.float16, tl.float32, tl.int32, tl.bfloat16, tl.int64]
     elif (name in uses.conditions or re.search(FLAG_NAME, lower)) and name not in uses.lengths:
         options += [True, False, *numbers]
-    elif re.search("mode|type", lower):
+    elif re.search("(^|_)(mode|type)", lower):
         options += [*numbers, 0, 1]
     elif re.search(FLOAT_NAME, lower) and name not in uses.lengths and not re.search("size|block|num|group", lower):
         options += [0.5, 1.0, 1]
@@ -496,7 +496,7 @@ def launched_in(text):
         node.name
         for node in tree.body
         if isinstance(node, ast.FunctionDef)
-        and any(re.search(r"(^|\.)jit\b", ast.unparse(each)) for each in node.decorator_list)
+        and any(re.search(r"^(triton\.)?jit\b", ast.unparse(each)) for each in node.decorator_list)
     }
     launched = {
         node.value.id

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from triton.runtime.autotuner import Autotuner, Heuristics
 
-from .host_trees import Tree, has_params, heuristic_tree, is_consistent, source_text
+from .host_trees import Tree, has_params, heuristic_tree, is_consistent, source_text, unresolved_heuristic
 from .ttir import constant
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def tuning_of(
                 agrees = tree is not None and is_consistent(
                     tree, [(each.values, each.values.get(name)) for each in launches]
                 )
-                tuning["heuristics"][name] = tree if agrees else {"text": source_text(function)}
+                tuning["heuristics"][name] = tree if agrees else unresolved_heuristic(function, names)
         else:
             tuning["leftOut"].append(f"the decorator {type(decorator).__name__}")
     return tuning

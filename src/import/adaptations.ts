@@ -42,8 +42,6 @@ const adaptMask: Adaptation = ({ options }) => {
     options["mask"] = withValue(mask, traced(`${mask.value.text}.ne(0)`));
 };
 
-const isVariable = (element: string, kernel: Context["kernel"]): boolean => kernel.dtype(element) !== `tl.${element}`;
-
 /** Casts a value to the pointee dtype of an address. */
 function castToPointee(value: BoundArgument, address: BoundArgument, { kernel, scope }: Context): BoundArgument {
   const root = address.source && rootOf(address.source);
@@ -54,7 +52,7 @@ function castToPointee(value: BoundArgument, address: BoundArgument, { kernel, s
   const needsCast =
     source === undefined
       ? value.source?.types.length === 0 && value.value.kind === "traced"
-      : target !== source || (kernel.castsStoredValues && isVariable(target, kernel));
+      : target !== source || (kernel.castsStoredValues && target !== undefined && kernel.isVariable(target));
   return target !== undefined && needsCast ? withValue(value, castTo(value.value, kernel.dtype(target))) : value;
 }
 

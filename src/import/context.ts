@@ -21,6 +21,8 @@ export interface KernelContext {
   readonly hasBranchMarkers: boolean;
   /** The text of an element type: `tl.float16`, or the name of a dtype variable. */
   dtype(element: string): string;
+  /** True if the element type has a dtype variable. */
+  isVariable(element: string): boolean;
   /** The element type of the arguments for a kernel parameter. */
   elementOf(parameter: string): string | undefined;
   /** The text of the tensor that replaces a pointer parameter. */

@@ -67,8 +67,8 @@ export function declareParams(context: DeclarationContext): Declarations {
   const { sizes, shared, strides } = rolesOf(context.tensors, (name) =>
     tree.signatures.some((signature) => signature[name]?.kind === "constant"),
   );
-  const comparedWithNone = namesComparedWithNone(kernel.body);
   const flags = presenceFlags(tree);
+  const testedPointers = new Set([...namesComparedWithNone(kernel.body), ...[...flags.values()].flat()]);
   const fixedNames: string[] = [];
   const optionalPointers = new Set<string>();
   const constants = new Map<string, Value>();
@@ -91,7 +91,7 @@ export function declareParams(context: DeclarationContext): Declarations {
     // The kernel can test the presence of the pointers itself.
     if (flags.has(param.name) && !context.isFixed(param.name, false)) return [];
     const isOptional =
-      presentArgs.length < args.length || (first.kind === "pointer" && comparedWithNone.has(param.name));
+      presentArgs.length < args.length || (first.kind === "pointer" && testedPointers.has(param.name));
     if (strides.has(param.name) && !sizes.has(param.name)) return [];
     const declaration = sizes.has(param.name)
       ? SIZE_DECLARATION

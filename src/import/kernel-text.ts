@@ -192,6 +192,10 @@ class KernelWriter implements KernelContext {
     return element.includes(" ") ? this.#refuseSeveralDTypes(element) : `tl.${element}`;
   }
 
+  isVariable(element: string): boolean {
+    return this.#dtypeVariables.has(element);
+  }
+
   #refuseSeveralDTypes(element: string): never {
     throw new UnsupportedConstruct(
       `a value that is ${element.split(" ").join(" or ")}, as no pointer is`,

@@ -1,6 +1,6 @@
 /**
  * Signs that a parameter is optional: presence flags, such as `HAS_BIAS`, which are true exactly if a pointer such as
- * `bias_ptr` is passed; and comparisons with None.
+ * `bias_ptr` is passed, in the recorded calls or by a heuristic; and comparisons with None.
  */
 import { childrenOf, readNames } from "./liveness.js";
 import { argumentsOf, type LaunchArgument, type KernelTree } from "./tree.js";
@@ -13,16 +13,21 @@ export function presenceFlags(tree: KernelTree): ReadonlyMap<string, readonly st
       .map((arg) => Number(test(arg)))
       .join("");
   const params = kernel.params.map(({ name }) => name);
-  const pointers = params
-    .map((name) => ({ name, pattern: patternOf(name, ({ kind }) => kind === "pointer") }))
-    .filter(({ pattern }) => pattern.includes("0") && pattern.includes("1"));
+  const pointers = params.map((name) => ({ name, pattern: patternOf(name, ({ kind }) => kind === "pointer") }));
+  const isTested = (pointer: string, flag: string): boolean => {
+    const heuristic = tree.tuning.heuristics[flag];
+    return heuristic !== undefined && "given" in heuristic && heuristic.given === pointer;
+  };
   const flags = new Map<string, readonly string[]>();
-  if (pointers.length === 0) return flags;
   for (const flag of params) {
     if (!argumentsOf(tree, flag).every(isFlag)) continue;
     const pattern = patternOf(flag, isTrue);
+    const differs = pattern.includes("0") && pattern.includes("1");
     const guarded = pointers.filter(
-      (pointer) => pointer.pattern === pattern && isGuardedBy(kernel.body, pointer.name, flag),
+      (pointer) =>
+        pointer.pattern === pattern &&
+        (differs || (pattern.includes("1") && isTested(pointer.name, flag))) &&
+        isGuardedBy(kernel.body, pointer.name, flag),
     );
     if (guarded.length > 0)
       flags.set(

@@ -248,8 +248,11 @@ export interface Tuning {
     readonly resetToZero: readonly string[];
     readonly restoreValue: readonly string[];
   };
-  /** Heuristics by the constexpr that they compute. As Python text if it is not arithmetic on the arguments. */
-  readonly heuristics: Readonly<Record<string, HostTree | { readonly text: string }>>;
+  /**
+   * Heuristics by the constexpr that they compute. As Python text if it is not arithmetic on the arguments; `given` is
+   * the parameter that is not None exactly if the constexpr is true.
+   */
+  readonly heuristics: Readonly<Record<string, HostTree | { readonly text: string; readonly given?: string }>>;
   readonly doNotSpecialize: readonly string[];
   /** What the decorators have beside these, such as hooks. */
   readonly leftOut: readonly string[];

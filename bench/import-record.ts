@@ -18,6 +18,8 @@ export interface ImportRecord {
 
 /** Kernels that were drawn at random. */
 export interface ImportDraw extends ImportPart {
+  readonly date: string;
+  readonly triton: string;
   readonly seed: number;
   readonly repositories: readonly string[];
   /** The drawn files, and the kernels that they launch. */
@@ -57,18 +59,22 @@ export async function recordPart(
   const sortedParts = Object.fromEntries(
     [...otherParts, [part, importedPart] as const].sort(([a], [b]) => a.localeCompare(b)),
   );
-  await write({ collections: { ...collections, [collection]: sortedParts }, ...(draw && { draw }) }, python);
+  const triton = tritonVersion(python);
+  await write({ triton, collections: { ...collections, [collection]: sortedParts }, ...(draw && { draw }) });
 }
 
-/** Records a draw. Retains the collections. */
-export async function recordDraw(draw: ImportDraw, python: string): Promise<void> {
-  const { collections = {} } = readRecord() ?? {};
-  await write({ collections, draw }, python);
+/** Records a draw. Retains the collections, with their date. */
+export async function recordDraw(draw: Omit<ImportDraw, "date" | "triton">, python: string): Promise<void> {
+  const date = new Date().toISOString().slice(0, 10);
+  const { collections = {}, ...earlier } = readRecord() ?? {};
+  await write({ ...earlier, collections, draw: { date, triton: tritonVersion(python), ...draw } });
 }
 
-async function write(record: Pick<ImportRecord, "collections" | "draw">, python: string): Promise<void> {
-  const triton = execFileSync(python, ["-c", "import triton; print(triton.__version__)"], { encoding: "utf8" }).trim();
-  writeReport("imports", { triton, ...record });
+const tritonVersion = (python: string): string =>
+  execFileSync(python, ["-c", "import triton; print(triton.__version__)"], { encoding: "utf8" }).trim();
+
+async function write(record: Partial<ImportRecord>): Promise<void> {
+  writeReport("imports", record);
   // Puts many numbers on a line.
   writeFileSync(file, await format(readFileSync(file, "utf8"), { parser: "json", printWidth: 120 }));
 }

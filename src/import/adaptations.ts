@@ -118,14 +118,15 @@ const adaptScalarFull: Adaptation = ({ operands }, node) => {
   if (isScalar && isConstant && dtype && node.args.length === 3) return castTo(value.value, dtype.value.text);
 };
 
-/** Translates the deprecated `allow_tf32` and drops an `out_dtype` that is the default. */
-const adaptDot: Adaptation = (args) => {
-  const { options, unmatched } = args;
+/** Translates the deprecated `allow_tf32`. Drops an `out_dtype` that is the default, or adds that of the accumulator. */
+const adaptDot: Adaptation = ({ operands, options, unmatched }, node, { kernel }) => {
   const tf32 = unmatched["allow_tf32"];
   if (tf32?.value.kind === "truth" || tf32?.value.kind === "none") {
     if (tf32.value.kind === "truth" && !tf32.value.value) options["inputPrecision"] = { value: string("ieee") };
     delete unmatched["allow_tf32"];
   }
+  if (!options["outDtype"] && elementOf(operands[2]?.source) === "float16")
+    options["outDtype"] = { value: traced(kernel.dtype("float16")) };
   const dtype = options["outDtype"];
   if (dtype && /\.(float32|int32|float64)$/.test(dtype.value.text)) delete options["outDtype"];
 };

@@ -82,6 +82,26 @@ it("should write views with --lift, and say what stays as it is", async () => {
   );
 });
 
+it("should ask the pointer where a heuristic tests whether it is given", async () => {
+  const python = `${HEAD}
+@triton.heuristics({"HAS_BIAS": lambda args: args["bias_ptr"] is not None, "SCALED": lambda args: args["scale"] > 0.0})
+@triton.jit
+def bias_kernel(x_ptr, bias_ptr, scale, BLOCK: tl.constexpr, HAS_BIAS: tl.constexpr, SCALED: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    if HAS_BIAS:
+        x += tl.load(bias_ptr + offs)
+    if SCALED:
+        x *= scale
+    tl.store(x_ptr + offs, x)
+`;
+  const types = "x_ptr:*fp32,bias_ptr:*fp32,scale:fp32,BLOCK=16,HAS_BIAS=True,SCALED=True";
+  const ran = await run("bias.py", python, "--types", types, "--json");
+  const [kernel] = (JSON.parse(ran.out) as ImportReport).kernels;
+  expect(kernel).toMatchObject({ status: "equal" });
+  expect(kernel?.text).toMatch(/SCALED: \(\{ scale \}\) => scale\.gt\(0\)[^]*tl\.when\(bias\.given, /);
+});
+
 it("should report as JSON, and fail if a kernel is not imported", async () => {
   const python = `${SCALE}
 @triton.jit
@@ -243,6 +263,11 @@ describe("a file that", () => {
     ["leaves threads", `import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n${SCALE}`],
     ["changes the process", `import os, sys\nos.chdir("/")\nos.environ.clear()\nsys.path.clear()\n${SCALE}`],
     ["closes its output", `import os\nos.close(1)\nos.close(2)\n${SCALE}`],
+    ["asks for its GPU", `import torch\nassert torch.cuda.get_device_capability() >= (8, 0)\n${SCALE}`],
+    [
+      "launches a kernel",
+      `import torch\n${SCALE}\nx = torch.ones(9, device="cuda")\nscale_kernel[(1,)](x, x, 9, 0.5, BLOCK=16)\n`,
+    ],
     ["leaves a child", `import subprocess\nsubprocess.Popen(["sleep", "1000"])\n${SCALE}`],
   ])("%s is imported all the same", async (name, python) => {
     const ran = await run(`${name}.py`.replaceAll(" ", "_"), python, "--types", TYPES, "--json");

@@ -2,7 +2,7 @@
 
 import unittest
 
-from tilescript_worker.host_trees import evaluate, heuristic_tree, is_consistent
+from tilescript_worker.host_trees import evaluate, heuristic_tree, is_consistent, unresolved_heuristic
 
 PARAMS = ["N", "BLOCK", "EVEN"]
 
@@ -31,6 +31,16 @@ class Heuristics(unittest.TestCase):
         pair = (lambda args: cdiv(args["N"], 2), lambda args: args["N"] > 4 and not args["BLOCK"] == 2)
         self.assertEqual(heuristic_tree(pair[0], PARAMS), {"op": "cdiv", "of": [N, {"value": 2}]})
         self.assertEqual(heuristic_tree(pair[1], PARAMS)["op"], "and")
+
+    def test_should_read_whole_floats(self):
+        self.assertEqual(heuristic_tree(lambda args: args["N"] > 0.0, PARAMS), {"op": "gt", "of": [N, {"value": 0}]})
+        self.assertIsNone(heuristic_tree(lambda args: args["N"] > 0.5, PARAMS))
+
+    def test_should_name_the_parameter_that_must_be_given(self):
+        given = unresolved_heuristic(lambda args: args["N"] is not None, PARAMS)
+        self.assertEqual(given, {"text": "args['N'] is not None", "given": "N"})
+        for function in (lambda args: args["N"] is None, lambda args: args["M"] is not None, in_two_steps):
+            self.assertNotIn("given", unresolved_heuristic(function, PARAMS))
 
     def test_should_refuse_what_is_no_arithmetic(self):
         other = 3

@@ -79,7 +79,9 @@ class BlockPointerLowering {
       this.#setBlock(param.name, block);
       return partsOf(block).map((part) => ({ name: textOf(part), constexpr: false }));
     });
-    return { ...this.tree, params, body: this.#lowerBody(this.tree.body) };
+    // Accesses share the nodes of a block pointer's variables. Copies may belong to different live ranges.
+    const body = replaceNodes(this.#lowerBody(this.tree.body), () => undefined);
+    return { ...this.tree, params, body };
   }
 
   #countWrite(name: string): void {

@@ -104,6 +104,24 @@ def passed_on(x_ptr, y_ptr, N, turns, BLOCK: tl.constexpr):
     tl.store(y_ptr + tl.arange(0, BLOCK), acc)
 
 
+@triton.jit
+def moved_part(x_block_ptr, y_ptr, first, turns, BLOCK: tl.constexpr):
+    x_block_ptr = tl.advance(x_block_ptr, (first * BLOCK,))
+    acc = tl.load(x_block_ptr)
+    for _ in range(turns):
+        x_block_ptr = tl.advance(x_block_ptr, (BLOCK,))
+        acc += tl.load(x_block_ptr)
+    tl.store(y_ptr + tl.arange(0, BLOCK), acc)
+
+
+# 0 of 0
+# x_ptr:*fp32,y_ptr:*fp32,N:i32,first:i32,turns:i32,BLOCK=32
+@triton.jit
+def moved_before_a_loop(x_ptr, y_ptr, N, first, turns, BLOCK: tl.constexpr):
+    x_block_ptr = tl.make_block_ptr(x_ptr, (N,), (1,), (0,), (BLOCK,), (0,))
+    moved_part(x_block_ptr, y_ptr, first, turns, BLOCK)
+
+
 # 1 of 2
 # x_ptr:*fp32,z_ptr:*fp32,y_ptr:*fp32,N:i32,OTHER=True,BLOCK=32
 @triton.jit

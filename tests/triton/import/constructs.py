@@ -851,3 +851,14 @@ def arms_for_dtypes(x_ptr, y_ptr, B: tl.constexpr):
     else:
         y = x.to(tl.float32)
     tl.store(y_ptr + i, y)
+
+
+# x_ptr:*fp16,y_ptr:*fp16,B=16
+@triton.jit
+def a_half_accumulator(x_ptr, y_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    at = i[:, None] * B + i[None, :]
+    x = tl.load(x_ptr + at)
+    acc = tl.zeros([B, B], tl.float16)
+    acc = tl.dot(x, x, acc)
+    tl.store(y_ptr + at, acc)

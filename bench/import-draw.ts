@@ -12,7 +12,7 @@ import { appendFileSync } from "node:fs";
 import { relative, resolve, sep } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { seedOf, shuffled, uniform } from "../src/numerics/seeded-random.js";
+import { seedOf, shuffled, uniform } from "../src/numerics/random.js";
 import { thisMachine } from "../src/runtime/devices/machine.js";
 import type { ReadKernel } from "../src/runtime/worker/protocol.js";
 import { recordDraw } from "./import-record.js";

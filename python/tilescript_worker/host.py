@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from triton.runtime.autotuner import Autotuner, Heuristics
 
-from .host_trees import Tree, has_params, heuristic_tree, is_consistent, source_text, unresolved_heuristic
+from .host_trees import Tree, has_params, heuristic_tree, is_consistent, unresolved_heuristic
 from .ttir import constant
 
 if TYPE_CHECKING:

@@ -190,14 +190,12 @@ def heuristic_tree(function: Any, params: Sequence[str]) -> Tree | None:
 
 def unresolved_heuristic(function: Any, params: Sequence[str]) -> dict[str, str]:
     """The text of a heuristic. Of ``lambda args: args["bias"] is not None`` also the parameter that must be given."""
-    source = source_of(function)
     result = {"text": source_text(function)}
-    if source is None or not isinstance(source[1], ast.Compare):
-        return result
-    meta, compare = source
-    given = meta_param(compare.left, meta, params)
-    is_presence = isinstance(compare.ops[0], ast.IsNot) and ast.unparse(compare.comparators[0]) == "None"
-    return {**result, "given": given["param"]} if given is not None and is_presence else result
+    match source_of(function):
+        case (meta, ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)])):
+            given = meta_param(left, meta, params)
+            return result if given is None else {**result, "given": given["param"]}
+    return result
 
 
 def source_text(function: Any) -> str:

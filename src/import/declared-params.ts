@@ -90,8 +90,7 @@ export function declareParams(context: DeclarationContext): Declarations {
     }
     // The kernel can test the presence of the pointers itself.
     if (flags.has(param.name) && !context.isFixed(param.name, false)) return [];
-    const isOptional =
-      presentArgs.length < args.length || (first.kind === "pointer" && testedPointers.has(param.name));
+    const isOptional = presentArgs.length < args.length || (first.kind === "pointer" && testedPointers.has(param.name));
     if (strides.has(param.name) && !sizes.has(param.name)) return [];
     const declaration = sizes.has(param.name)
       ? SIZE_DECLARATION

@@ -181,7 +181,7 @@ function arithmetic(method: string, lhs: Operand, rhs: Operand, node: Expression
 /** True for two floats of which one has a dtype variable: the promotion that Triton applies depends on its value. */
 function mixesVariable(x: string | undefined, y: string | undefined, kernel: Context["kernel"]): boolean {
   if (x === undefined || y === undefined || x === y || isIntElement(x) || isIntElement(y)) return false;
-  return (kernel.isVariable(x) || kernel.isVariable(y));
+  return kernel.isVariable(x) || kernel.isVariable(y);
 }
 
 /** True if Triton implicitly converts an operand of numeric arithmetic to the dtype of the result. */

@@ -107,7 +107,8 @@ export function lowerBlockAccess(
   const indexStatements = indexedAxes.map(({ name, offset, length }) =>
     assignmentNode(name, indexNode("Add", offset, arangeNode(length, location))),
   );
-  const [dtype = "float32"] = (elementOf(block.base) ?? elementOf(boundArgument(call, "value") ?? call))?.split(" ") ?? [];
+  const [dtype = "float32"] =
+    (elementOf(block.base) ?? elementOf(boundArgument(call, "value") ?? call))?.split(" ") ?? [];
   const pointerTypes: readonly TritonType[] = [
     { kind: "pointer", dtype, shape: Array.from({ length: rank }, () => 1) },
   ];

@@ -3,9 +3,9 @@
  * --kernels 300 [--minutes 60] [--lift] [--out OUT] [--log LOG] [--record]`. Each folder in FOLDER is a repository. Nothing is
  * downloaded, and no kernel runs.
  *
- * Every repository gives a file in turn, in a random order, until Triton compiles this many kernels. A drawn file
- * contributes every `@triton.jit` function that it defines and launches. `bench/import_draw.py` finds types for which
- * Triton compiles a kernel. LOG receives a JSON line per kernel.
+ * Each round draws one file of every repository, until Triton compiles this many kernels or the minutes are over. A
+ * drawn file contributes every `@triton.jit` function that it defines and launches. `bench/import_draw.py` finds types
+ * for which Triton compiles a kernel. LOG receives a JSON line per kernel.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";

@@ -51,11 +51,11 @@ function secondRows(parts: readonly ImportPart[]): readonly (readonly string[])[
     ["with `--lift`", "lift"],
   ] as const;
   return kinds.map(([name, kind]) => {
-    const [triton, own] = [timesOf(kind, "triton"), timesOf(kind, "own")];
-    const both = triton.map((seconds, i) => seconds + (own[i] ?? 0)).toSorted((a, b) => a - b);
+    const [tritonTimes, ownTimes] = [timesOf(kind, "triton"), timesOf(kind, "own")];
+    const both = tritonTimes.map((seconds, i) => seconds + (ownTimes[i] ?? 0)).toSorted((a, b) => a - b);
     const upperTimes = [both[Math.floor(both.length * 0.9)] ?? 0, both.at(-1) ?? 0];
     const slowCount = both.filter((each) => each > MOST_SECONDS).length;
-    const medians = [both, triton, own].map(median);
+    const medians = [both, tritonTimes, ownTimes].map(median);
     return [name, ...[...medians, ...upperTimes].map((each) => each.toFixed(2)), `${slowCount} of ${both.length}`];
   });
 }

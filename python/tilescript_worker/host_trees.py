@@ -193,8 +193,8 @@ def unresolved_heuristic(function: Any, params: Sequence[str]) -> dict[str, str]
     result = {"text": source_text(function)}
     match source_of(function):
         case (meta, ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)])):
-            given = meta_param(left, meta, params)
-            return result if given is None else {**result, "given": given["param"]}
+            tested_param = meta_param(left, meta, params)
+            return result if tested_param is None else {**result, "given": tested_param["param"]}
     return result
 
 

@@ -1,6 +1,6 @@
 /**
  * Signs that a parameter is optional: presence flags, such as `HAS_BIAS`, which are true exactly if a pointer such as
- * `bias_ptr` is passed, in the recorded calls or by a heuristic; and comparisons with None.
+ * `bias_ptr` is passed; and comparisons with None. The recorded calls or a heuristic show what a flag depends on.
  */
 import { childrenOf, readNames } from "./liveness.js";
 import { argumentsOf, type LaunchArgument, type KernelTree } from "./tree.js";

@@ -249,11 +249,10 @@ class BlockPointerLowering {
         return refuse("a block pointer that is no variable of its own", expression.line);
       if (callee?.what === "helper") return this.#lowerHelperCall(expression, callee.number);
       const pointer = boundArgument(expression, "pointer");
-      if (pointer?.kind !== "Name") return undefined;
-      const block = this.#blocks.get(pointer.id);
-      if (!block) return undefined;
+      const target = pointer && this.#blockOf(pointer);
+      if (!target) return undefined;
       if (!prologue) return refuse("an access through a block pointer in the condition of a loop", expression.line);
-      const access = lowerBlockAccess(block, pointer.id, expression, this.#names, this.#nonNegative);
+      const access = lowerBlockAccess(target.block, target.name, expression, this.#names, this.#nonNegative);
       prologue.push(...access.indexStatements);
       return access.call;
     });
@@ -262,6 +261,23 @@ class BlockPointerLowering {
     return escaped === undefined
       ? lowered
       : refuse(`${escaped}, a block pointer, outside of tl.load, tl.store and tl.advance`, line);
+  }
+
+  /** The block pointer of an access, and its name: `p`, or `tl.advance(p, (0, BLOCK))`. */
+  #blockOf(pointer: Expression): { readonly name: string; readonly block: BlockPointer } | undefined {
+    if (pointer.kind === "Call" && calleeName(pointer) === ADVANCE) {
+      const base = boundArgument(pointer, "base");
+      const target = base && this.#blockOf(base);
+      const increments = itemsOf(pointer.bound?.["offsets"], "offsets", pointer);
+      if (target?.block.axes.length !== increments.length) return undefined;
+      const axes = target.block.axes.map((axis, i): BlockAxis => {
+        const increment = increments[i];
+        return increment && !isZero(increment) ? { ...axis, offset: indexNode("Add", axis.offset, increment) } : axis;
+      });
+      return { name: target.name, block: { ...target.block, axes } };
+    }
+    const block = pointer.kind === "Name" ? this.#blocks.get(pointer.id) : undefined;
+    return block && pointer.kind === "Name" ? { name: pointer.id, block } : undefined;
   }
 
   /** Replaces the pointer in `p.dtype.element_ty` by its base. */

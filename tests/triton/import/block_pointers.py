@@ -122,6 +122,18 @@ def moved_before_a_loop(x_ptr, y_ptr, N, first, turns, BLOCK: tl.constexpr):
     moved_part(x_block_ptr, y_ptr, first, turns, BLOCK)
 
 
+# 2 of 2
+# x_ptr:*fp32,y_ptr:*fp32,N:i32,BLOCK=32
+@triton.jit
+def advanced_in_the_access(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    x_block_ptr = tl.make_block_ptr(x_ptr, (N,), (1,), (0,), (BLOCK,), (0,))
+    acc = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, N, BLOCK):
+        acc += tl.load(tl.advance(x_block_ptr, (start,)), boundary_check=(0,))
+    y_block_ptr = tl.make_block_ptr(y_ptr, (N,), (1,), (0,), (BLOCK,), (0,))
+    tl.store(y_block_ptr, acc, boundary_check=(0,))
+
+
 # 1 of 2
 # x_ptr:*fp32,z_ptr:*fp32,y_ptr:*fp32,N:i32,OTHER=True,BLOCK=32
 @triton.jit

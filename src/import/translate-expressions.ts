@@ -214,6 +214,9 @@ function translateUnary(node: Extract<Expression, { kind: "UnaryOp" }>, context:
     return number(typeof operand === "bigint" ? ~operand : -operand - 1, false);
   }
   if (!hasMethods(value)) return context.scope.refuse(`${node.op} of a ${value.kind}`, "write its result", node);
+  // A constant has no bits.
+  if (node.op === "Invert" && constantKind(node.operand) === "int")
+    return traced(`tl.sub(-1, ${value.text})`, isConstant(value));
   return traced(`${value.text}.${node.op === "USub" ? "neg" : "not"}()`, isConstant(value));
 }
 

@@ -862,3 +862,11 @@ def a_half_accumulator(x_ptr, y_ptr, B: tl.constexpr):
     acc = tl.zeros([B, B], tl.float16)
     acc = tl.dot(x, x, acc)
     tl.store(y_ptr + at, acc)
+
+
+# x_ptr:*fp32,n:i32,B=16
+@triton.jit
+def inverted_constants(x_ptr, n, B: tl.constexpr):
+    whole = n & ~(B - 1)
+    for start in range(0, whole, B):
+        tl.store(x_ptr + start + tl.arange(0, B), 1.0)

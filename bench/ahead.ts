@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
 import { closeDevice, openGpus } from "../src/runtime/devices/devices.js";
-import { summarize } from "../src/runtime/verify/summary.js";
+import { summarize } from "../src/runtime/verify/plan-cases.js";
 import { verifyThoroughly } from "../src/runtime/verify/thorough.js";
 import { examples } from "../tests/support/examples.js";
 

@@ -35,7 +35,7 @@ import { inputsOf } from "../src/eval/evaluate-case.js";
 import { evaluateKernel } from "../src/eval/evaluate-kernel.js";
 import { findPython } from "../src/runtime/worker/environment.js";
 import { verifyRequest } from "../src/runtime/devices/request.js";
-import { openWorkspace } from "../src/runtime/devices/workspace.js";
+import { openWorkspace } from "../src/runtime/devices/device.js";
 
 const CASES = 8;
 /** Warm-up time: property tests run hundreds of cases, so V8 has compiled the loops for most of them. */

@@ -13,7 +13,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { parseTypes } from "../src/import/given-types.js";
-import { thisMachine } from "../src/runtime/devices/machine.js";
+import { thisMachine } from "../src/runtime/devices/devices.js";
 import type { ImportRequest } from "../src/runtime/worker/protocol.js";
 import { recordPart } from "./import-record.js";
 import { MeteredWorker } from "./import-seconds.js";

@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
-import { thisMachine } from "../src/runtime/devices/machine.js";
+import { thisMachine } from "../src/runtime/devices/devices.js";
 import { isEqual } from "../src/runtime/import-check/imported-kernel.js";
 import { examples } from "../tests/support/examples.js";
 import { bodiesOf, openReimporter } from "../tests/triton/import/reimport.js";

@@ -8,7 +8,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { thisMachine } from "../src/runtime/devices/machine.js";
+import { thisMachine } from "../src/runtime/devices/devices.js";
 import { importKernel, isEqual } from "../src/runtime/import-check/imported-kernel.js";
 import { openScratch } from "../src/runtime/import-check/scratch.js";
 import type { LaunchOptionValues, LaunchSignature } from "../src/import/tree.js";

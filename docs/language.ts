@@ -1,12 +1,11 @@
 /** docs/language.md, made from the op records and the comments above them. */
 import { readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { dtypeNames, isFp8, isInt, type DTypeName } from "../src/types/dtype.js";
+import { dtypeNames, isFp8, isInt, type DTypeName, dtypeTargets, formatTargets } from "../src/types/dtype.js";
 import { libdeviceTable, libdeviceTargets } from "../src/rules/libdevice-table.js";
 import { Message } from "../src/diagnostics/message.js";
 import { isValueKind, type Op } from "../src/ir/op.js";
 import { dtypeOfLetter } from "../src/rules/libdevice-rules.js";
-import { dtypeTargets, formatTargets } from "../src/types/targets.js";
 import { constexprType, tileType, type TileType, type Typed } from "../src/types/types.js";
 import * as ops from "../src/ops/index.js";
 import * as targetInfo from "../src/ops/target.js";

@@ -2,8 +2,15 @@
 import { format } from "prettier";
 import { dtypesOf, type Entry as LanguageEntry, formatCall, isMethod, sections } from "../docs/language.js";
 import type { OperandKind } from "../src/ir/op.js";
-import { type DTypeName, dtypeNames, dtypeTable, isFp8, isInt } from "../src/types/dtype.js";
-import { dtypeTargets, formatTargets } from "../src/types/targets.js";
+import {
+  type DTypeName,
+  dtypeNames,
+  dtypeTable,
+  isFp8,
+  isInt,
+  dtypeTargets,
+  formatTargets,
+} from "../src/types/dtype.js";
 import { exampleOf, type TypedCall, typesOf } from "./op-examples.js";
 import { escape, type Neighbor } from "./shell.js";
 

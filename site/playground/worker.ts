@@ -12,7 +12,7 @@ import {
   computesLines,
   outputDiagnostics,
 } from "../../src/runtime/report/proof-text.js";
-import { indexTexts } from "../../src/source/file-texts.js";
+import { indexTexts } from "../../src/source/indexed-files.js";
 import { accessDrawing } from "../../src/visualize/access-picture.js";
 import { programDrawing } from "../../src/visualize/program-map.js";
 import { type Mark, markOf, type Reply, type Request } from "./protocol.js";

@@ -15,7 +15,7 @@ import {
   paramsOf,
   type TensorParam,
 } from "../ir/nodes.js";
-import { isFloat, type NumericDType } from "../numerics/numeric.js";
+import { isFloat, type NumericDType } from "../numerics/numeric-int.js";
 import type { Type } from "../types/types.js";
 import { argumentsOf, bodiesOf, definitions, callBindings, resultsOf, valuesIn, walkAll } from "../ir/walk.js";
 import type { IntegerSemantics } from "../symbolic/integer-semantics.js";

@@ -8,7 +8,7 @@ import {
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
-import { atAxis } from "../types/axis.js";
+import { atAxis } from "../types/dims.js";
 import { type DTypeName, dtypeTable, members } from "../types/dtype.js";
 import { LaunchFacts, optionalSizes } from "./launch-facts.js";
 import { nonNegativeValues } from "./signs.js";

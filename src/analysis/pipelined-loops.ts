@@ -16,7 +16,7 @@ import {
   type Value,
   type Variable,
 } from "../ir/nodes.js";
-import { accessedMemory } from "./memory-effects.js";
+import { accessedMemory } from "./descriptor-tensors.js";
 import { argumentsOf, blocksOf, callBindings, valuesIn, walkAll, typeOfArgument } from "../ir/walk.js";
 
 export interface PipelinedLoop {

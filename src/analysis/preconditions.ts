@@ -16,7 +16,6 @@ import {
   isLiteral,
 } from "../ir/nodes.js";
 import { valueOfBlock } from "../ir/walk.js";
-import { atAxis } from "../types/axis.js";
 import { DESCRIPTOR_BYTES } from "../types/limits.js";
 import {
   descriptorSizes,
@@ -28,7 +27,7 @@ import { LaunchFacts } from "./launch-facts.js";
 import { longGridAxes } from "./long-grid-axes.js";
 import { nonNegativeValues } from "./signs.js";
 import { tileSizes, tileDims } from "./dtype-bindings.js";
-import { isPower } from "../types/dims.js";
+import { isPower, atAxis } from "../types/dims.js";
 import { memoize } from "./integers.js";
 
 export type Precondition =

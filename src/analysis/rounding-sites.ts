@@ -16,7 +16,7 @@ import {
 } from "../ir/nodes.js";
 import type { Op } from "../ir/op.js";
 import { argumentsOf, assignedIn, blocksOf, bodiesOf, definitions, valuesIn, walk, walkUses } from "../ir/walk.js";
-import { bitsOf, isFloat } from "../numerics/numeric.js";
+import { bitsOf, isFloat } from "../numerics/numeric-int.js";
 import { type Elem, members } from "../types/dtype.js";
 import type { Type } from "../types/types.js";
 import { isCallNode, reachableNodes, torchOperands, type TorchNode } from "../torch/node.js";

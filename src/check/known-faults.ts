@@ -2,7 +2,7 @@
  * Known faults of compilers and hardware that change the results of correct kernels. A row leaves the table when no
  * supported version has the fault; a test of each row compiles or runs a kernel that shows it.
  */
-import { compiledOps, constantsOf } from "../analysis/compiled-ops.js";
+import { compiledOps, constantsOf } from "../analysis/dtype-bindings.js";
 import { type SharedOperand, sharedOperands } from "../analysis/pipelined-loops.js";
 import { preconditions } from "../analysis/preconditions.js";
 import { dotOf } from "../analysis/rounding-profile.js";

@@ -5,7 +5,7 @@
 import { belowMinimumDim, DESCRIPTOR_BYTES, type Limits } from "../types/limits.js";
 import { type Diagnostic, errorDiagnostic } from "../diagnostics/diagnostic.js";
 import { dotSize, tileSize } from "../diagnostics/catalog/config-codes.js";
-import { compiledOps, constantsOf, reachedStatements } from "../analysis/compiled-ops.js";
+import { compiledOps, constantsOf, reachedStatements } from "../analysis/dtype-bindings.js";
 import { constexprValue } from "../types/constexpr-text.js";
 import { dtypeTable, type Elem, members } from "../types/dtype.js";
 import {

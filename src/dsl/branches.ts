@@ -24,7 +24,7 @@ import {
   type Variable,
 } from "../ir/nodes.js";
 import type { Validate } from "../types/rule-error.js";
-import { atAxis } from "../types/axis.js";
+import { atAxis } from "../types/dims.js";
 import { sameElem } from "../types/dtype.js";
 import { showShape } from "../types/shape.js";
 import type { Type } from "../types/types.js";

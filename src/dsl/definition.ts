@@ -5,15 +5,270 @@ import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { missingPart, notAKernel, pythonName, unknownPart } from "../diagnostics/catalog/definition-codes.js";
 import { paramKind, paramName } from "../diagnostics/catalog/param-codes.js";
 import { unknownName } from "../diagnostics/catalog/operand-codes.js";
-import { captureLocation } from "../diagnostics/callsite.js";
+import { captureLocation, whileReading } from "../diagnostics/callsite.js";
 import type { Handle } from "../ir/handle.js";
 import { checkTolerance } from "../compiled/tolerance.js";
-import { whyNoFunction, whyNoGrid } from "../params/kernel-call-types.js";
+import {
+  whyNoFunction,
+  whyNoGrid,
+  whyAsked,
+  whyBound,
+  whyDecided,
+  whyMissing,
+  whyNumber,
+  whyOutput,
+  whyTensor,
+  whyUnknown,
+} from "../params/kernel-call-types.js";
 import { whyParam } from "../params/param-kind.js";
-import { launch } from "./kernel-call.js";
 import { throwingPrototype } from "./unknown-names.js";
 import { specSchema, type RawSpec, type RawConfig } from "./spec-schema.js";
 import { isObject, kindOf } from "./raw-values.js";
+import type { wrongCall } from "../diagnostics/catalog/rule-codes.js";
+import type { KernelLaunch } from "../ir/operator-ir.js";
+import { optionalSizes } from "../analysis/launch-facts.js";
+import { kernelCall } from "../diagnostics/catalog/operator-codes.js";
+import type { Elem } from "../types/dtype.js";
+import { isMemoryParam, isSizeParam, type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
+import { isTorchNode, type Launched, type TorchArgument, type TorchNode } from "../torch/node.js";
+import { argument, reportNode, tensorProxy } from "../torch/proxy.js";
+
+// A kernel's call inside an operator: checks its arguments and returns proxies for its outputs.
+
+/** The statically known type of a tensor: its dims and its dtype. */
+export interface AbstractTensor {
+  readonly dims: readonly (string | number | undefined)[];
+  readonly dtype: Elem | undefined;
+}
+
+/** Records the launches of one operator. */
+interface LaunchRecorder {
+  readonly name: string;
+  traceKernel(definition: KernelDefinition): KernelIR;
+  typeOf(node: TorchNode): AbstractTensor | undefined;
+  setType(node: TorchNode, type: AbstractTensor): void;
+  /** True for a tensor that the operator's caller passes. */
+  isInput(node: TorchNode): boolean;
+  /**
+   * The name of an input whose memory this tensor shares or may share, as a view, a cast or a gradient. The operator
+   * must not change that memory.
+   */
+  aliasedInput(node: TorchNode): string | undefined;
+}
+
+let activeRecorder: LaunchRecorder | undefined;
+
+/** Runs `body` with `recorder` active, so that it can call kernels. */
+export function withLaunchRecorder<T>(recorder: LaunchRecorder, body: () => T): T {
+  const previous = activeRecorder;
+  activeRecorder = recorder;
+  try {
+    return body();
+  } finally {
+    activeRecorder = previous;
+  }
+}
+
+/** The implementation of `kernel.call(…)`. Returns an object with a tensor for each output of the kernel. */
+function launch(definition: KernelDefinition, authorArgs: Readonly<Record<string, unknown>>): object {
+  const location = captureLocation();
+  const { name } = definition;
+  const recorder = activeRecorder ?? fail(kernelCall.outside(name), location);
+  if (typeof authorArgs !== "object" || authorArgs === null) fail(kernelCall.byName(name), location);
+  const kernel = recorder.traceKernel(definition);
+  const args = Object.fromEntries(
+    Object.entries(authorArgs).flatMap(([key, value]) =>
+      value === undefined ? [] : [[key, argument(value, location)] as const],
+    ),
+  );
+  checkArguments(kernel, args, recorder, location);
+  const { sizes, typeOf } = bindTypes(kernel, args, recorder, location);
+  const call: KernelLaunch = reportNode({ kind: "launch", kernel, args, sizes, at: location });
+  const results = {};
+  for (const param of kernel.params) {
+    if (param.kind !== "tensor" || param.role !== "out" || (param.optional && args[param.name] !== true)) continue;
+    let node: Launched | undefined;
+    const get = (): unknown => {
+      // Created on access, because the location of the access names the author's variable.
+      const locationOfRead = () => whileReading(param.name, () => captureLocation());
+      node ??= { kind: "launched", launch: call, output: param.name, at: locationOfRead() };
+      recorder.setType(node, typeOf(param));
+      return tensorProxy(node, location);
+    };
+    Object.defineProperty(results, param.name, { enumerable: true, get });
+  }
+  return new Proxy(results, {
+    get: (target, key, receiver) => {
+      // `await` and other code read `then` to detect a promise.
+      if (typeof key === "string" && key !== "then" && !(key in target))
+        fail(kernelCall.noOutput(name, key, Object.keys(target)), captureLocation());
+      return Reflect.get(target, key, receiver) as unknown;
+    },
+  });
+}
+
+function checkArguments(
+  kernel: KernelIR,
+  args: Readonly<Record<string, TorchArgument>>,
+  recorder: LaunchRecorder,
+  location: Location | undefined,
+): void {
+  const { name, params } = kernel;
+  const problem = [
+    ...Object.keys(args).map((key) => whyNoArgument(kernel, key)),
+    ...params.filter(isArgument).map((param) => whyArgument(kernel, param, args[param.name], recorder)),
+  ].find((error) => error !== undefined);
+  if (problem) fail(problem, location);
+  for (const param of tensorsOf(kernel, "inout")) {
+    const value = args[param.name];
+    const inputName = isTorchNode(value) ? recorder.aliasedInput(value) : undefined;
+    if (inputName !== undefined) fail(kernelCall.changesInput(name, param.name, inputName, recorder.name), location);
+  }
+}
+
+type CallError = ReturnType<typeof wrongCall>;
+
+function whyNoArgument({ name, params }: KernelIR, key: string): CallError | undefined {
+  const param = params.find((candidate) => candidate.name === key);
+  if (!param) return whyUnknown(name, key);
+  if (isBoundSize(param, params)) return whyBound(name, key);
+  if (isArgument(param)) return undefined;
+  return param.kind === "tensor" ? whyOutput(name, key) : whyDecided(name, key);
+}
+
+function whyArgument(
+  kernel: KernelIR,
+  param: Param,
+  value: TorchArgument | undefined,
+  recorder: LaunchRecorder,
+): CallError | undefined {
+  const { name } = kernel;
+  if (value === undefined) return isRequired(kernel, param) ? whyMissing(name, param.name) : undefined;
+  const isTensorArg = isTorchNode(value) ? isTensor(value, recorder) : false;
+  if (isOptionalOutput(param)) return value === true ? undefined : whyAsked(name, param.name);
+  if (param.kind === "tensor")
+    return isTensorArg !== false || (value === null && param.optional) ? undefined : whyTensor(name, param.name);
+  return isTensorArg === true || value === null || Array.isArray(value) ? whyNumber(name, param.name) : undefined;
+}
+
+/** True for a tensor, false for another value, and undefined if that is unknown before the call runs. */
+function isTensor(node: TorchNode, recorder: LaunchRecorder): boolean | undefined {
+  switch (node.kind) {
+    case "input":
+      return recorder.isInput(node) || recorder.typeOf(node) !== undefined;
+    case "launched":
+      return true;
+    case "arithmetic":
+    case "dtype":
+      return false;
+    case "attribute":
+      return ["dtype", "device", "shape"].includes(node.name) ? false : undefined;
+    case "method":
+      return node.name === "size" ? false : undefined;
+    case "call":
+    case "choice":
+    case "comparison":
+    case "item":
+    case "otherwise":
+      return undefined;
+    default:
+      return node satisfies never;
+  }
+}
+
+function isArgument(param: Param): boolean {
+  if (param.kind === "tensor") return param.role !== "out" || isOptionalOutput(param);
+  if (param.kind === "size") return !param.derived;
+  if (param.kind === "device") return false;
+  return param.kind !== "constexpr" || param.from === "argument" || param.from === "dim";
+}
+
+/** True for an output that the call can request. */
+function isOptionalOutput(param: Param): boolean {
+  return param.kind === "tensor" && param.role === "out" && param.optional;
+}
+
+/** True for an argument without a default that no other argument's shape sets. */
+function isRequired({ params }: KernelIR, param: Param): boolean {
+  if (isMemoryParam(param)) return param.given === undefined;
+  if (param.kind === "device") return false;
+  if (param.kind !== "size" && param.default !== undefined) return false;
+  return !isBoundSize(param, params);
+}
+
+/** True for a size that the shape of an input sets, also of an optional one. */
+function isBoundSize(param: Param, params: readonly Param[]): boolean {
+  const isSize = isSizeParam(param);
+  const isBoundBy = (tensor: Param): boolean =>
+    tensor.kind === "tensor" && tensor.role !== "out" && !tensor.optional && tensor.dimNames.includes(param.name);
+  return isSize && (params.some(isBoundBy) || optionalSizes({ params }).some((size) => size.param === param));
+}
+
+/** Checks the known shapes and dtypes of the arguments, and derives those of the outputs. */
+function bindTypes(
+  { name, params }: KernelIR,
+  args: Readonly<Record<string, TorchArgument>>,
+  recorder: LaunchRecorder,
+  location: Location | undefined,
+): { readonly sizes: KernelLaunch["sizes"]; readonly typeOf: (param: TensorParam) => AbstractTensor } {
+  const sizes = new Map<string, string | number>();
+  const dtypes = new Map<string, Elem>();
+  for (const param of params) {
+    const value = args[param.name];
+    if (param.kind === "constexpr" && param.variable && isTorchNode(value)) {
+      const dtype = dtypeOf(value, recorder);
+      if (dtype !== undefined) dtypes.set(param.variable.name, dtype);
+    }
+    if (param.kind !== "tensor" || !isTorchNode(value)) continue;
+    const type = recorder.typeOf(value);
+    if (!type) continue;
+    const shape = `[${type.dims.map((dim) => dim ?? "?").join(", ")}]`;
+    const expected = `[${param.dimNames.join(", ")}]`;
+    if (type.dims.length !== param.dimNames.length)
+      fail(kernelCall.rank(name, param.name, expected, shape, formatRank(param.dimNames.length)), location);
+    param.dimNames.forEach((dim, axis) => {
+      const size = type.dims[axis];
+      const bound = typeof dim === "number" ? dim : sizes.get(dim);
+      if (size !== undefined && bound !== undefined && bound !== size)
+        fail(kernelCall.size(name, param.name, expected, [dim, bound], shape), location);
+      if (size !== undefined && typeof dim === "string") sizes.set(dim, size);
+    });
+    if (type.dtype === undefined) continue;
+    const bound = typeof param.dtype === "string" ? param.dtype : dtypes.get(param.dtype.name);
+    const allowedDType = bound ?? param.dtype;
+    if (!isAllowedElem(allowedDType, type.dtype))
+      fail(kernelCall.dtype(name, param.name, formatElem(allowedDType), formatElem(type.dtype)), location);
+    if (typeof param.dtype !== "string") dtypes.set(param.dtype.name, type.dtype);
+  }
+  for (const { name: size } of params) {
+    const value = args[size];
+    if (typeof value === "number") sizes.set(size, value);
+    // A size of the operator, passed unchanged.
+    if (isTorchNode(value) && value.kind === "input" && !recorder.typeOf(value)) sizes.set(size, value.name);
+  }
+  return {
+    sizes: Object.fromEntries(sizes),
+    typeOf: (param) => ({
+      dims: param.dimNames.map((dim) => (typeof dim === "number" ? dim : sizes.get(dim))),
+      dtype: typeof param.dtype === "string" ? param.dtype : dtypes.get(param.dtype.name),
+    }),
+  };
+}
+
+/** The dtype of a dtype argument: a torch dtype, or a tensor's `dtype` attribute. */
+function dtypeOf(node: TorchNode, recorder: LaunchRecorder): Elem | undefined {
+  if (node.kind === "dtype") return node.name;
+  return node.kind === "attribute" && node.name === "dtype" ? recorder.typeOf(node.of)?.dtype : undefined;
+}
+
+const formatRank = (rank: number): string => (rank === 1 ? "1 axis" : `${rank} axes`);
+const membersOf = (elem: Elem): readonly string[] => (typeof elem === "string" ? [elem] : elem.members);
+const formatElem = (elem: Elem): string => membersOf(elem).join(" or ");
+
+/** True if `allowedElem` contains every dtype of `elem`. */
+export function isAllowedElem(allowedElem: Elem, elem: Elem): boolean {
+  return membersOf(elem).every((member) => membersOf(allowedElem).includes(member));
+}
 
 /** The base of objects that throw an error with a remedy when called as functions. */
 class ThrowingCallable {

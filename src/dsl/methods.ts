@@ -4,7 +4,7 @@ import { missingProperty } from "../diagnostics/catalog/operand-codes.js";
 import { hiddenCoercion } from "../diagnostics/catalog/source-codes.js";
 import { captureLocation, whileReading } from "../diagnostics/callsite.js";
 import { activeBuilder, builder } from "../ir/builder.js";
-import { permuteAxes } from "../types/axis.js";
+import { permuteAxes } from "../types/dims.js";
 import { type Elem, dtype as dtypeVariable, dtypes } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import { type Argument, isList, isValue, type Literal, type TensorParam, type Value } from "../ir/nodes.js";

@@ -18,8 +18,15 @@ import { recordOf, aliasedTensors } from "../torch/functions.js";
 import { inputsOf, torchOperands, type TorchNode } from "../torch/node.js";
 import type { SourceIndex } from "../ir/source-index.js";
 import { checkTolerance } from "../compiled/tolerance.js";
-import { checkDescriptions, checkParts, KernelDefinition, describeMissingPart } from "./definition.js";
-import { type AbstractTensor, isAllowedElem, withLaunchRecorder } from "./kernel-call.js";
+import {
+  checkDescriptions,
+  checkParts,
+  KernelDefinition,
+  describeMissingPart,
+  type AbstractTensor,
+  isAllowedElem,
+  withLaunchRecorder,
+} from "./definition.js";
 import { flagsOf, variablesOf } from "./record-spec.js";
 import { type RecorderArguments, record, prefixMessages, stepsOf } from "../torch/record-author.js";
 import { isRecord, type RecordedNode, nodeOf, tensorProxy } from "../torch/proxy.js";

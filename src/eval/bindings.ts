@@ -1,7 +1,7 @@
 /** Values fixed before a program runs: sizes, scalars, constexprs, dtypes, and host expressions of them. */
 import { type DeviceProperties, H200 } from "../compiled/gpus.js";
 import { type DTypeName, type Elem, reflect, reflections } from "../types/dtype.js";
-import { unroundedDType } from "../numerics/numeric.js";
+import { unroundedDType } from "../numerics/numeric-int.js";
 import {
   type Argument,
   isDType,

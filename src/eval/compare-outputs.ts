@@ -1,10 +1,9 @@
 /** Compares outputs with their reference. The Python worker applies the same rules. */
 import type { Comparison, TensorData, Tolerance } from "../compiled/compiled-kernel.js";
 import type { DTypeName, IntName } from "../types/dtype.js";
-import { isFloat } from "../numerics/numeric.js";
 import { round } from "../numerics/numeric-float.js";
 import { coordinates } from "./findings.js";
-import { wrapInteger } from "../numerics/numeric-int.js";
+import { wrapInteger, isFloat } from "../numerics/numeric-int.js";
 import { UnsupportedByEvaluator, TorchError } from "../torch/array.js";
 import { sizeOf } from "../numerics/array.js";
 

@@ -7,7 +7,7 @@ import { formatLocation, type Location, TileScriptError } from "../diagnostics/d
 import { neverWritten, lowering } from "../diagnostics/catalog/finding-codes.js";
 import { full, sizeOf } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
-import { unroundedDType } from "../numerics/numeric.js";
+import { unroundedDType } from "../numerics/numeric-int.js";
 import type { DTypeName } from "../types/dtype.js";
 import {
   type Argument,
@@ -21,13 +21,12 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import type { Addresses, DescriptorRuntime, Runtime } from "../values/runtime-values.js";
-import type { AccessRecord } from "./access-record.js";
 import { Bindings, type Launch } from "./bindings.js";
 import { Program } from "./program.js";
 import { type Prints, attributeToLoads, coordinates, partsOf } from "./findings.js";
-import { Sanitizer } from "./sanitizer.js";
+import { Sanitizer, type AccessRecord } from "./sanitizer.js";
 import { ALLOCATION_GAP, Tensor, UnknownAddress } from "./tensor.js";
-import { RunLimit, checkMemoryLimit } from "./limits.js";
+import { RunLimit, checkMemoryLimit } from "./execution-state.js";
 import { seedOf, shuffled, uniform } from "../numerics/random.js";
 
 /**

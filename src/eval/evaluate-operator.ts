@@ -23,13 +23,13 @@ import {
   type TorchArgument,
   type TorchNode,
 } from "../torch/node.js";
-import { isFloat } from "../numerics/numeric.js";
-import { AccessRecord } from "./access-record.js";
+import { isFloat } from "../numerics/numeric-int.js";
+import { AccessRecord } from "./sanitizer.js";
 import { Bindings, launchOf, rangesOf } from "./bindings.js";
 import { describeUnsupported, numbersOf } from "./evaluate-case.js";
 import { type Run, type RunResult, evaluateForms } from "./evaluate-kernel.js";
 import { compareWithReference, type Tolerances } from "./compare-reference.js";
-import { checkElements } from "./limits.js";
+import { checkElements } from "./execution-state.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { refusal } from "./refusal.js";
 import { UnsupportedByEvaluator } from "../torch/array.js";

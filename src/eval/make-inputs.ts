@@ -14,7 +14,7 @@ import { sizeOf, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { type DTypeName, isFp8, isSigned } from "../types/dtype.js";
 import { allocate } from "../numerics/buffer-pool.js";
-import { isBig, isFloat, type BigData, type FloatDType, type NumberData } from "../numerics/numeric.js";
+import { isBig, isFloat, type BigData, type FloatDType, type NumberData } from "../numerics/numeric-int.js";
 import { floatFormats, round } from "../numerics/numeric-float.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { normal, seedOf, uniform } from "../numerics/random.js";

@@ -14,19 +14,16 @@ import {
 import { broadcastTo, either, full, type TileArray, tileArray, sizeOf } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
-import { kindOf, loopsOf, copyView } from "../numerics/lane-loops.js";
-import { isBig, type NumberData, type TileData } from "../numerics/numeric.js";
-import { allocateUninitialized, allocate, ones, zeros } from "../numerics/buffer-pool.js";
+import { isBig, type NumberData, type TileData } from "../numerics/numeric-int.js";
+import { allocateUninitialized, allocate, ones, zeros, kindOf, loopsOf, copyView } from "../numerics/buffer-pool.js";
 import type { Addresses, Constant, AtomicAccess } from "../values/runtime-values.js";
 import { recordRead, recordWrite, recordAtomic } from "./shadow-memory.js";
 import { coordinates } from "./findings.js";
-import type { Sanitizer, Describe } from "./sanitizer.js";
+import type { Sanitizer, Describe, AccessLanes } from "./sanitizer.js";
 import { Tensor } from "./tensor.js";
 import type { AccessKind } from "../compiled/access.js";
 import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
-import type { AccessLanes } from "./access-record.js";
-
 // Evaluates atomics lane by lane, in program order.
 
 type Elements = { [index: number]: number | bigint };

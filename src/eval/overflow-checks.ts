@@ -8,7 +8,6 @@ import { division, negativeDivision, nonFinite, overflow } from "../diagnostics/
 import { type IntName, isSigned } from "../types/dtype.js";
 import type { Limits } from "../types/limits.js";
 import type { KernelIR, OpStatement, Value } from "../ir/nodes.js";
-import { type BigData, bitsOf, isBig, isFloat, type NumberData, type NumericDType } from "../numerics/numeric.js";
 import type { Op } from "../ir/op.js";
 import { isTile } from "../values/operands.js";
 import type { Runtime } from "../values/runtime-values.js";
@@ -16,7 +15,15 @@ import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { indexValues } from "../analysis/index-values.js";
 import type { ExecutionState } from "./execution-state.js";
-import { divide } from "../numerics/numeric-int.js";
+import {
+  divide,
+  type BigData,
+  bitsOf,
+  isBig,
+  isFloat,
+  type NumberData,
+  type NumericDType,
+} from "../numerics/numeric-int.js";
 
 // The elements of an operand, relative to the lanes of a result.
 

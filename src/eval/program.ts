@@ -27,7 +27,7 @@ import {
   type WhileStatement,
 } from "../ir/nodes.js";
 import type { Limits } from "../types/limits.js";
-import { isBig } from "../numerics/numeric.js";
+import { isBig } from "../numerics/numeric-int.js";
 import { type PoolMark, mark, pooled, release, unpooled } from "../numerics/buffer-pool.js";
 import {
   buffersOf,

@@ -3,9 +3,9 @@ import { formatMessage, Message } from "../diagnostics/message.js";
 import { belowMinimumDim, type Limits } from "../types/limits.js";
 import type { TestCase, Layout } from "../compiled/compiled-kernel.js";
 import { areContiguous, sizeOf } from "../numerics/array.js";
-import { isFloat, bitsOf } from "../numerics/numeric.js";
+import { isFloat, bitsOf } from "../numerics/numeric-int.js";
 import { isExactlyRepresentable, round } from "../numerics/numeric-float.js";
-import { compiledOps, type Constants, constantsOf, reachedStatements } from "../analysis/compiled-ops.js";
+import { compiledOps, type Constants, constantsOf, reachedStatements } from "../analysis/dtype-bindings.js";
 import {
   INT32_LIMIT_MESSAGE,
   type Precondition,
@@ -34,8 +34,7 @@ import { type Type, type ConstexprType, literalValue } from "../types/types.js";
 import type { Constant } from "../values/runtime-values.js";
 import { Bindings, launchOf } from "./bindings.js";
 import { layoutStrides } from "./tensor.js";
-import { atAxis } from "../types/axis.js";
-import { isPower } from "../types/dims.js";
+import { isPower, atAxis } from "../types/dims.js";
 import { hostValue } from "../diagnostics/catalog/host-codes.js";
 import { fail } from "../diagnostics/diagnostic.js";
 

@@ -7,11 +7,10 @@ import type { Location } from "../diagnostics/diagnostic.js";
 import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { race, uninitialized, unorderedLanes } from "../diagnostics/catalog/finding-codes.js";
-import type { NumberData } from "../numerics/numeric.js";
+import type { NumberData } from "../numerics/numeric-int.js";
 import type { Addresses } from "../values/runtime-values.js";
-import { type LaneKey, LastAccesses, SEVERAL_LANES, type Order, type Stamp } from "./last-accesses.js";
 import type { Sanitizer } from "./sanitizer.js";
-import type { Tensor } from "./tensor.js";
+import { type Tensor, type LaneKey, LastAccesses, SEVERAL_LANES, type Order, type Stamp } from "./tensor.js";
 import { coordinates } from "./findings.js";
 
 /** Maximum number of lanes of a Triton tile. */

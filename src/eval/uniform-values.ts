@@ -15,7 +15,7 @@ import {
 } from "../ir/nodes.js";
 import type { TileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
-import { isFloat } from "../numerics/numeric.js";
+import { isFloat } from "../numerics/numeric-int.js";
 import type { DTypeName, Elem } from "../types/dtype.js";
 import { argumentsOf, type Substitution, typedArguments, typeOfArgument } from "../ir/walk.js";
 import { sameType, type Type } from "../types/types.js";

@@ -5,7 +5,7 @@ import { normal, uniform } from "../numerics/random.js";
 import { areContiguous, sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, type DTypeName, dtypes, isDType } from "../types/dtype.js";
-import { isBig, isFloat } from "../numerics/numeric.js";
+import { isBig, isFloat } from "../numerics/numeric-int.js";
 import { round, isExactlyRepresentable } from "../numerics/numeric-float.js";
 
 const arrayTypes = {

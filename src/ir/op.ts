@@ -19,7 +19,7 @@ import type {
 } from "../values/runtime-values.js";
 import type { TileArray } from "../numerics/array.js";
 import type { MinimumDim } from "../types/limits.js";
-import type { Targets } from "../types/targets.js";
+import type { Targets } from "../types/dtype.js";
 import type { NumberClasses } from "../symbolic/number-class.js";
 import type { Term } from "../symbolic/term.js";
 import type { RuleError } from "../types/rule-error.js";

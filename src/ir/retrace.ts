@@ -18,8 +18,7 @@ import { changedState, earlyExit } from "../diagnostics/catalog/control-codes.js
 import { tracedCondition } from "../diagnostics/catalog/source-codes.js";
 import { captureLocation, locationOfError } from "../diagnostics/callsite.js";
 import type { Builder } from "./builder.js";
-import { hasFalsyObjects } from "./falsy-objects.js";
-import { type Handle, withFalsyHandles } from "./handle.js";
+import { type Handle, withFalsyHandles, hasFalsyObjects } from "./handle.js";
 import {
   type Argument,
   type Block,

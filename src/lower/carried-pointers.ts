@@ -14,14 +14,6 @@ import {
 } from "../ir/nodes.js";
 import { onlyResult, walk } from "../ir/walk.js";
 import {
-  isConstexpr,
-  isDefinedInLoop,
-  type InductionIndex,
-  laneInductionIndex,
-  scalarInductionIndex,
-  loopHasDot,
-} from "./induction-index.js";
-import {
   ADD,
   asAuthorArgument,
   argumentKey,
@@ -31,6 +23,12 @@ import {
   term,
   sumOffsets,
   type View,
+  isConstexpr,
+  isDefinedInLoop,
+  type InductionIndex,
+  laneInductionIndex,
+  scalarInductionIndex,
+  loopHasDot,
 } from "./view-terms.js";
 import type { ValuePlacement } from "./value-placement.js";
 

@@ -1,8 +1,11 @@
 /** `x.to(dtype)` on tiles. */
 import { bigsOf, numbersOf, tileArray, type TileArray } from "./array.js";
-import { loopsOf } from "./lane-loops.js";
-import { allocateUnset } from "./buffer-pool.js";
+import { allocateUnset, loopsOf } from "./buffer-pool.js";
+import { fromBytes, toBytes, bigToFloat, convert, floatToBig } from "./numeric-bits.js";
+import { floatFormats, round, roundAll, type RoundOptions } from "./numeric-float.js";
 import {
+  wrap,
+  wrapBig,
   bitsOf,
   isBig,
   isFloat,
@@ -10,10 +13,7 @@ import {
   type FloatDType,
   type NumberData,
   type NumericDType,
-} from "./numeric.js";
-import { fromBytes, toBytes, bigToFloat, convert, floatToBig } from "./numeric-bits.js";
-import { floatFormats, round, roundAll, type RoundOptions } from "./numeric-float.js";
-import { wrap, wrapBig } from "./numeric-int.js";
+} from "./numeric-int.js";
 import { type IntName, isFp8, isSigned } from "../types/dtype.js";
 
 export interface CastOptions extends RoundOptions {

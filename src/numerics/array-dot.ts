@@ -2,7 +2,7 @@
 import { numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
 import { cast } from "./array-cast.js";
 import { allocate } from "./buffer-pool.js";
-import type { NumberData } from "./numeric.js";
+import type { NumberData } from "./numeric-int.js";
 import { round, roundToTf32, truncateToTf32 } from "./numeric-float.js";
 
 /** Rounding of float32 operands before the product. Other operands are multiplied exactly. */

@@ -5,11 +5,18 @@
  * The `Big` variants take int64 and uint64 operands, so the loops over numbers never see a bigint.
  */
 import { bigsOf, broadcastShapes, broadcastTo, numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
-import { kindOf, loopsOf, copyView } from "./lane-loops.js";
-import { bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
 import { roundAll, round, float64Bits } from "./numeric-float.js";
-import { wrap, wrapBig } from "./numeric-int.js";
-import { allocateUninitialized, zeros, allocateUnset } from "./buffer-pool.js";
+import {
+  wrap,
+  wrapBig,
+  bitsOf,
+  isBig,
+  isFloat,
+  type BigData,
+  type NumberData,
+  type NumericDType,
+} from "./numeric-int.js";
+import { allocateUninitialized, zeros, allocateUnset, kindOf, loopsOf, copyView } from "./buffer-pool.js";
 import { toBits } from "./numeric-bits.js";
 
 /** Comparisons may return booleans for a result of `int1`. */

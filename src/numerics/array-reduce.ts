@@ -2,7 +2,7 @@
  * Reduces and scans tiles along an axis, first element to last. Triton guarantees no order: it reduces within threads,
  * then across them. Inexact results of compiled code therefore agree only within bounds.
  */
-import { atAxis } from "../types/axis.js";
+import { atAxis } from "../types/dims.js";
 import {
   bigsOf,
   flip,
@@ -15,11 +15,17 @@ import {
   broadcastTo,
   slice,
 } from "./array.js";
-import { loopsOf } from "./lane-loops.js";
-import { allocateUnset, allocate } from "./buffer-pool.js";
-import { isBig, isFloat, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric.js";
+import { allocateUnset, allocate, loopsOf } from "./buffer-pool.js";
 import { round } from "./numeric-float.js";
-import { wrap } from "./numeric-int.js";
+import {
+  wrap,
+  isBig,
+  isFloat,
+  type BigData,
+  type NumberData,
+  type NumericDType,
+  type TileData,
+} from "./numeric-int.js";
 
 /**
  * Reduces an axis in the operand's dtype. To accumulate in another dtype, cast first. Poison in a lane poisons its

@@ -1,9 +1,8 @@
 /** Tiles at run time, and functions that move their elements. */
-import { atAxis, permuteAxes } from "../types/axis.js";
-import { kindOf, loopsOf, copyView } from "./lane-loops.js";
+import { atAxis, permuteAxes } from "../types/dims.js";
 import { round } from "./numeric-float.js";
-import { isBig, isFloat, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric.js";
-import { allocateUninitialized, zeros, allocate, allocateUnset } from "./buffer-pool.js";
+import { isBig, isFloat, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric-int.js";
+import { allocateUninitialized, zeros, allocate, allocateUnset, kindOf, loopsOf, copyView } from "./buffer-pool.js";
 
 /** Elements in row-major order, each exactly representable in the dtype. A finished tile is immutable. */
 export interface TileArray {

@@ -10,7 +10,7 @@ import {
   type DirectedOp,
 } from "./exact-rational.js";
 import { float64Bits, fromFloat64Bits, fromWords, highWordOf, lowWordOf } from "./numeric-float.js";
-import { isBig } from "./numeric.js";
+import { isBig } from "./numeric-int.js";
 import { fromBits, toBits, floatToBig, floatToInt } from "./numeric-bits.js";
 import {
   erf,

@@ -1,6 +1,8 @@
 /** Converts values to bits and back, for bitcasts and for the raw bytes exchanged with Python. */
 import { allocate } from "./buffer-pool.js";
+import { exponentField, floatFormats, quanta, round, type RoundOptions } from "./numeric-float.js";
 import {
+  wrap,
   bitsOf,
   isBig,
   isFloat,
@@ -11,9 +13,7 @@ import {
   type NumericDType,
   type TileData,
   type SmallIntDType,
-} from "./numeric.js";
-import { exponentField, floatFormats, quanta, round, type RoundOptions } from "./numeric-float.js";
-import { wrap } from "./numeric-int.js";
+} from "./numeric-int.js";
 import { isSigned } from "../types/dtype.js";
 
 /** Dtypes of at most 32 bits, whose codes are numbers. */

@@ -1,6 +1,6 @@
 /** Float formats, and rounding to them. Every function rounds a float64 once. */
 import { isSigned } from "../types/dtype.js";
-import { bitsOf, type FloatDType, isFloat, type NumericDType } from "./numeric.js";
+import { bitsOf, type FloatDType, isFloat, type NumericDType } from "./numeric-int.js";
 import { allocateUninitialized } from "./buffer-pool.js";
 
 /** The bits of a float64, as two 32-bit words or as one integer. */

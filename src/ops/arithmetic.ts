@@ -1,4 +1,4 @@
-/** `+ - * / // %` and negation. */
+/** `+ - * / // %`, negation, and division of integers. */
 import type { SignContext, TypedArguments } from "../ir/op.js";
 import { asInteger, negative, call, isNumber, NEXT_POWER, number } from "../symbolic/term.js";
 import {
@@ -34,6 +34,8 @@ import {
   pythonArithmetic,
   wrap,
   wrapBig,
+  isBig,
+  isFloat,
 } from "../numerics/numeric-int.js";
 import type { Validate, RuleError } from "../types/rule-error.js";
 import { offsetOut, whyOffset } from "../rules/memory-rules.js";
@@ -70,7 +72,6 @@ import {
   whyInts,
   type WhyInts,
 } from "../rules/math-rules.js";
-import { isBig, isFloat } from "../numerics/numeric.js";
 type Pair<Name extends string> = <const X, const Y>(
   x: Validate<X, WhyOperatorFirst<Name, X>>,
   y: Validate<Y, WhyOperatorSecond<Name, X, Y>>,

@@ -1,4 +1,4 @@
-/** Ops that add, remove and reorder axes. */
+/** Ops that add, remove, reorder and reshape axes. */
 import { number, type Term, product, quotient, remainder, sum } from "../symbolic/term.js";
 import type { Typed } from "../types/types.js";
 import {
@@ -6,9 +6,8 @@ import {
   permute as permuteArray,
   broadcastTo as broadcastArray,
 } from "../numerics/array.js";
-import { type Expand, unpermuteAxes, type WhyExpand, atAxis } from "../types/axis.js";
 import type { Validate } from "../types/rule-error.js";
-import type { Permute } from "../types/dims.js";
+import { type Permute, type Expand, unpermuteAxes, type WhyExpand, atAxis } from "../types/dims.js";
 import type { Addresses } from "../values/runtime-values.js";
 import { whyTile, type WhyTile } from "../rules/math-rules.js";
 import {

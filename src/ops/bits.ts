@@ -13,7 +13,6 @@ import {
 } from "../symbolic/term.js";
 import { shiftAmount } from "../diagnostics/catalog/finding-codes.js";
 import { callText } from "../types/constexpr-text.js";
-import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
 import {
   isShiftTooFar,
   shiftLeft,
@@ -21,15 +20,17 @@ import {
   shiftRight,
   shiftRightBig,
   pythonArithmetic,
+  bitsOf,
+  isBig,
+  type SmallIntDType,
 } from "../numerics/numeric-int.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import { type ArithOut, inferBits, type WhyBits, whyLogic, type WhyLogic } from "../rules/arithmetic-rules.js";
 import type { OperatorOut, WhyOperatorFirst, WhyOperatorSecond } from "../rules/operator-functions.js";
-import { notATile } from "../types/operand.js";
 import { broadcastShapes, broadcastTo } from "../numerics/array.js";
 import { type Broadcast, broadcast, type Shape } from "../types/shape.js";
-import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { type El, type Sh, type Tile, type TileLike, notATile } from "../types/tile.js";
 import { tileType } from "../types/types.js";
 import { defineOp } from "./define.js";
 import { binary, promoteOperands, bitwiseBinary } from "../values/operands.js";

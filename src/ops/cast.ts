@@ -1,4 +1,4 @@
-/** Dtypes in ops: casts, `x.as(dtype)` and `T.is(dtype)`, and properties of dtype variables. */
+/** Casts, narrowing in branches (`x.as(dtype)`, `T.is(dtype)`), and properties of dtype variables. */
 import { operandKind, dtypeUnsupported } from "../diagnostics/catalog/rule-codes.js";
 import {
   ANY_VALUE,
@@ -30,14 +30,13 @@ import {
   type Reflection,
 } from "../types/dtype.js";
 import { notADType, noDType } from "../types/casts.js";
-import { bitsOf, isFloat } from "../numerics/numeric.js";
+import { bitsOf, isFloat } from "../numerics/numeric-int.js";
 import type { Rounding } from "../numerics/numeric-float.js";
 import { type Validate, whyChoice } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import type { AsShape } from "../types/shape.js";
-import { notATile } from "../types/operand.js";
 import { inferTo, type WhyTo, inferAs, type WhyAs } from "../rules/create-rules.js";
-import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { type El, type Sh, type Tile, type TileLike, notATile } from "../types/tile.js";
 import { defineOp, type OpRecord } from "./define.js";
 import { castIn } from "../values/operands.js";
 import type { TermContext, TypedArguments, RuntimeArguments, Spelling } from "../ir/op.js";

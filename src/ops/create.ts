@@ -6,7 +6,7 @@ import { type DimsOf, dimsOf, notAShape, type ShapeArg, whyDims } from "../types
 import { notADType } from "../types/casts.js";
 import { ZERO } from "../symbolic/number-class.js";
 import { isLiteral } from "../ir/nodes.js";
-import { isBig } from "../numerics/numeric.js";
+import { isBig } from "../numerics/numeric-int.js";
 import { LIMITS } from "../types/limits.js";
 import type { Validate, RuleError } from "../types/rule-error.js";
 import {

@@ -4,7 +4,7 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import { deepProgram } from "../diagnostics/catalog/control-codes.js";
 import { hostOnly } from "../diagnostics/catalog/host-codes.js";
 import { argumentList, suggestOption, unknownOption } from "../diagnostics/catalog/operand-codes.js";
-import { stateOperand } from "../types/operand.js";
+import { stateOperand } from "../types/tile.js";
 import { Message } from "../diagnostics/message.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { elemOf, isDType as isDTypeToken } from "../types/dtype.js";

@@ -1,7 +1,7 @@
 /** Gather, scatter and atomic reductions of tensor descriptors. */
 import type { MinimumDim } from "../types/limits.js";
 import { bitwise, greatest, least, sum, type Change } from "../numerics/array-map.js";
-import { atAxis } from "../types/axis.js";
+import { atAxis } from "../types/dims.js";
 import { dtypeTable, members } from "../types/dtype.js";
 import {
   type ReduceKind,

@@ -1,4 +1,4 @@
-/** `tl.dot`: the matrix product. */
+/** Matrix products: `tl.dot` and `tl.dotScaled`. */
 import { Message } from "../diagnostics/message.js";
 import { dotOperands } from "../diagnostics/catalog/rule-codes.js";
 import { dot as dotArrays, type AccumulatorDType, type InputPrecision } from "../numerics/array-dot.js";
@@ -17,7 +17,7 @@ import { multiplyClasses, addClasses, ZERO, HIGHEST, NAN } from "../symbolic/num
 import { members, type DTypeName } from "../types/dtype.js";
 import type { Type } from "../types/types.js";
 import { defineOp } from "./define.js";
-import { atAxis } from "../types/axis.js";
+import { atAxis } from "../types/dims.js";
 import { type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { Context } from "../values/runtime-values.js";

@@ -1,6 +1,6 @@
 /**
- * Ops that reach outside the model: Python source and inline assembly, facts of one vendor's GPUs, prints and
- * assertions.
+ * Python source, inline assembly, values of one vendor's GPUs, prints and assertions. The evaluator models none of
+ * them, except assertions and prints.
  */
 import { type Typed, constexprType, none, tileType } from "../types/types.js";
 import { fail } from "../diagnostics/diagnostic.js";

@@ -17,7 +17,7 @@ import { cast } from "../numerics/array-cast.js";
 import type { Validate, RuleError } from "../types/rule-error.js";
 import { directed } from "../numerics/exact-rational.js";
 import { fma as fmaOf } from "../numerics/numeric-float.js";
-import { umulhi as umulhiOf, umulhiBig } from "../numerics/numeric-int.js";
+import { umulhi as umulhiOf, umulhiBig, isBig } from "../numerics/numeric-int.js";
 import {
   type FdivOut,
   inferClamp,
@@ -38,7 +38,6 @@ import {
 } from "../rules/elementwise-rules.js";
 import { members } from "../types/dtype.js";
 import type { Type, Typed } from "../types/types.js";
-import { isBig } from "../numerics/numeric.js";
 import { defineOp } from "./define.js";
 import { binaryInResult, promoteOperands, ternary, tileOf, markPoison } from "../values/operands.js";
 import type { Context, Runtime } from "../values/runtime-values.js";

@@ -4,7 +4,7 @@ import { falseAssume, falseHint } from "../diagnostics/catalog/finding-codes.js"
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Typed } from "../types/types.js";
 import { slice, type TileArray } from "../numerics/array.js";
-import { atAxis } from "../types/axis.js";
+import { atAxis } from "../types/dims.js";
 import type { ConstLike } from "../types/constexpr.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Context, Runtime } from "../values/runtime-values.js";

@@ -5,7 +5,6 @@ export * from "./bits.js";
 export { cast, to, as } from "./cast.js";
 export * from "./combine.js";
 export * from "./compare.js";
-export * from "./compositions.js";
 export * from "./create.js";
 export { loadTensorDescriptor, makeTensorDescriptor, storeTensorDescriptor } from "./descriptor.js";
 export * from "./dot.js";

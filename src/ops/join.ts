@@ -14,7 +14,7 @@ import {
   type TileArray,
   tileArray,
 } from "../numerics/array.js";
-import { atAxis, checkedAxis, type WhyAxis } from "../types/axis.js";
+import { atAxis, checkedAxis, type WhyAxis } from "../types/dims.js";
 import { map2 } from "../numerics/array-map.js";
 import type { FirstError, Validate } from "../types/rule-error.js";
 import type { Context, Constant } from "../values/runtime-values.js";

@@ -4,7 +4,7 @@ import { cast } from "../numerics/array-cast.js";
 import { libdeviceBitcasts, libdeviceOverload, subnormals } from "../numerics/libdevice-functions.js";
 import { libdeviceTable, libdeviceTargets } from "../rules/libdevice-table.js";
 import { allocate } from "../numerics/buffer-pool.js";
-import { isBig } from "../numerics/numeric.js";
+import { isBig } from "../numerics/numeric-int.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Context, Constant } from "../values/runtime-values.js";
 import {

@@ -5,7 +5,7 @@ import { cast } from "../numerics/array-cast.js";
 import { map2 } from "../numerics/array-map.js";
 import { dtypeTable, type DType, type DTypeName, type Dt } from "../types/dtype.js";
 import { type Ac, type Access, type AddressLike, type Pl, pointerCast, type Pointer } from "../rules/tensor-types.js";
-import { isBig } from "../numerics/numeric.js";
+import { isBig } from "../numerics/numeric-int.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Addresses, Context, Runtime } from "../values/runtime-values.js";
 import { addressKind, whyPointer, type WhyPointer } from "../rules/memory-rules.js";

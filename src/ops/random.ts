@@ -1,7 +1,7 @@
 /** Counter-based random numbers. The results are the same on the GPU and in the evaluator. */
 import { broadcastShapes, broadcastTo, fromNumbers, sizeOf, type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
-import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
+import { type BigData, isBig, type NumberData } from "../numerics/numeric-int.js";
 import { normals, philox32, philox64, uniform32, uniform64, type Words } from "../numerics/random.js";
 import { allocateUninitialized } from "../numerics/buffer-pool.js";
 import type { Validate } from "../types/rule-error.js";
@@ -19,7 +19,7 @@ import {
   type WhyUniform,
   type WhyUniformPair,
   type WhyWords,
-} from "../rules/random-rules.js";
+} from "../rules/elementwise-rules.js";
 import { defineOp } from "./define.js";
 import { tileOf } from "../values/operands.js";
 import type { ShapeOf } from "../rules/math-rules.js";

@@ -11,8 +11,8 @@ import {
   ZERO,
   orClasses,
 } from "../symbolic/number-class.js";
-import { atAxis, checkedAxis } from "../types/axis.js";
-import { isBig, isFloat, type NumberData } from "../numerics/numeric.js";
+import { atAxis, checkedAxis } from "../types/dims.js";
+import { isBig, isFloat, type NumberData } from "../numerics/numeric-int.js";
 import type { Validate } from "../types/rule-error.js";
 import {
   axisNumber,

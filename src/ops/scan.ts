@@ -1,9 +1,9 @@
-/** Scans, sorts and histograms. */
+/** Scans, sorts, histograms and softmax. */
 import type { Typed } from "../types/types.js";
 import { fromNumbers, type TileArray, broadcastTo, expandDims } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { scan, scanBig, bitonicMerge as mergeArray, sortLast, topLast, reduce } from "../numerics/array-reduce.js";
-import { atAxis, checkedAxis, type WhyAxis, axisOf } from "../types/axis.js";
+import { atAxis, checkedAxis, type WhyAxis, axisOf } from "../types/dims.js";
 import { sumElement } from "../types/casts.js";
 import type { WhyDim } from "../types/constexpr.js";
 import { members, sameElem, type DTypeName } from "../types/dtype.js";
@@ -18,7 +18,7 @@ import {
   NAN,
   POSITIVE,
 } from "../symbolic/number-class.js";
-import { isBig, isFloat } from "../numerics/numeric.js";
+import { isBig, isFloat } from "../numerics/numeric-int.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import { type HistogramOut, inferHistogram, type WhyHistogram, type WhyHistogramMask } from "../rules/create-rules.js";

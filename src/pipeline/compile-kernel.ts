@@ -7,21 +7,24 @@ import type { CompiledKernel, Config, HelperSignature, Signature } from "../comp
 import { definitionOf } from "../dsl/definition.js";
 import { OperatorDefinition } from "../dsl/operator.js";
 import { constexprsOf, rangesOf, sizesOf } from "../eval/bindings.js";
-import { assertCorrect } from "../eval/compare-reference.js";
+import { assertCorrect, narrowRoundingsOf, withFindings } from "../eval/compare-reference.js";
 import { evaluateCase, referenceQueries } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
 import { estimateWork } from "../eval/cost-estimate.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source-index.js";
-import { emitters, byLaunch, namedTiles } from "./compiled-parts.js";
-import { kernelSide, withSide } from "./against.js";
-import { proofsOf } from "./proof.js";
+import {
+  emitters,
+  byLaunch,
+  namedTiles,
+  authorType,
+  specializedConfigs,
+  warpSpecializedKernel,
+} from "./compiled-parts.js";
+import { proofsOf, kernelSide, withSide } from "./proof.js";
 import { certificateWith, obligationsWithPreconditions, remedyEdit } from "./remedies.js";
-import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
-import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
 import { roundingSites, prefixDifference } from "../analysis/rounding-sites.js";
-import { authorType } from "../types/author-type.js";
 import { toleranceFor, declaredToleranceFor } from "../compiled/tolerance.js";
 import { throwIfErrors, lower, traceAndCheck, tuningInterface } from "./trace-and-check.js";
 

@@ -15,7 +15,7 @@ import type { Diagnostic } from "../diagnostics/diagnostic.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
 import { rangesOf, sizesOf } from "../eval/bindings.js";
-import { assertCorrect } from "../eval/compare-reference.js";
+import { assertCorrect, narrowRoundingsOf, withFindings } from "../eval/compare-reference.js";
 import { prefixDifference } from "../analysis/rounding-sites.js";
 import { referenceQueries } from "../eval/evaluate-case.js";
 import {
@@ -30,13 +30,18 @@ import type { OperatorIR } from "../ir/operator-ir.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source-index.js";
 import { toleranceFor, declaredToleranceFor } from "../compiled/tolerance.js";
-import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
 import { operatorRoundingSites } from "../analysis/rounding-profile.js";
-import { emitters, byLaunch, namedTiles } from "./compiled-parts.js";
-import { type ComparableSide, withSide } from "./against.js";
-import { mergeCertificates, cachedProof, kernelInvariance, kernelScripts, SEARCH_LIMITS } from "./proof.js";
+import { emitters, byLaunch, namedTiles, specializedConfigs, specializedKernels } from "./compiled-parts.js";
+import {
+  mergeCertificates,
+  cachedProof,
+  kernelInvariance,
+  kernelScripts,
+  SEARCH_LIMITS,
+  type ComparableSide,
+  withSide,
+} from "./proof.js";
 import { outputProofs } from "../prove/equivalence/output-proofs.js";
-import { specializedConfigs, specializedKernels } from "./warp-specialization.js";
 import { throwIfErrors, lower, traceAndCheck } from "./trace-and-check.js";
 
 /** Compiles an operator. `compilePart` compiles one of its kernels separately. */

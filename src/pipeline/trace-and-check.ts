@@ -1,12 +1,9 @@
-/** Traces a kernel and runs all checks on it. */
-import { checkAccumulation, checkDotPrecision } from "../check/accumulation.js";
-import { checkConfigs, unusedParams } from "../check/configs.js";
+import { checkConfigs, unusedParams, checkAccumulation, checkDotPrecision } from "../check/configs.js";
 import { checkFaults, checkVersions } from "../check/known-faults.js";
 import { checkHost } from "../check/host-blocks.js";
 import { checkLimits, checkPythonLimits } from "../check/limits.js";
 import { checkStage } from "../check/stages.js";
-import { checkStructure, checkOptional } from "../check/structure.js";
-import { checkUnused } from "../check/unused-values.js";
+import { checkStructure, checkOptional, checkUnused } from "../check/structure.js";
 import type { Config, TestCase, CompiledKernel, FoundConfigs } from "../compiled/compiled-kernel.js";
 import { type Diagnostic, TileScriptError, warning, fail } from "../diagnostics/diagnostic.js";
 import { noSource, specValue } from "../diagnostics/catalog/definition-codes.js";
@@ -15,7 +12,7 @@ import { trace } from "../dsl/trace.js";
 import type { KernelIR } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source-index.js";
 import { lowerViews } from "../lower/views.js";
-import { isPipelined, tileRoles } from "../analysis/tile-roles.js";
+import { isPipelined, tileRoles } from "../analysis/dtype-bindings.js";
 import { configsInSource } from "../diagnostics/catalog/config-codes.js";
 import { sizesOf } from "../eval/bindings.js";
 import { estimateWork } from "../eval/cost-estimate.js";

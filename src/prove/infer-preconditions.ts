@@ -19,10 +19,9 @@ import {
   termsIn,
   withTermTable,
 } from "../symbolic/term.js";
-import { boundsObligations } from "./properties/bounds.js";
+import { boundsObligations, coverageObligations } from "./properties/bounds.js";
 import { Budget } from "./algebra/budget.js";
 import { FactScopes } from "./model/fact-scopes.js";
-import { coverageObligations } from "./properties/coverage.js";
 import { dividendObligations } from "./properties/arithmetic.js";
 import { coefficientOf, expand, maximumOver, minus, withoutTerm, splitBySign } from "./model/maximum.js";
 import type { Range, SymbolicLaunch } from "./model/launch.js";

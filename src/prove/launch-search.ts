@@ -1,7 +1,6 @@
 /** Searches for the sizes, numbers and flags of small launches. */
-import type { TestCase } from "../compiled/compiled-kernel.js";
+import { type TestCase, boundarySizes } from "../compiled/compiled-kernel.js";
 import { cacheKey } from "../compiled/canonical-json.js";
-import { boundarySizes } from "../compiled/boundary-sizes.js";
 import { type ConstexprParam, type KernelIR, type Param, paramsOf } from "../ir/nodes.js";
 import { isNumber, symbolsIn, type Term, termsIn, NEXT_POWER } from "../symbolic/term.js";
 import type { DTypeVariable } from "../types/dtype.js";

@@ -7,7 +7,6 @@ import { numberType, truthValue } from "../diagnostics/catalog/rule-codes.js";
 import { type ConstLike, notAnInteger } from "../types/constexpr.js";
 import { compareText } from "../types/constexpr-text.js";
 import { dtypeDisplayName, type Call, type Elem, type Element } from "../types/dtype.js";
-import { notAnOperand, notATile, type NotAnOperand, type NotATile } from "../types/operand.js";
 import type { FirstError, Validate, RuleError } from "../types/rule-error.js";
 import {
   divide,
@@ -37,7 +36,16 @@ import {
   noResult,
 } from "../types/promote.js";
 import { broadcast, whyBroadcast, type Broadcast, type Dim, type Shape, type WhyBroadcast } from "../types/shape.js";
-import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import {
+  type El,
+  type Sh,
+  type Tile,
+  type TileLike,
+  notAnOperand,
+  notATile,
+  type NotAnOperand,
+  type NotATile,
+} from "../types/tile.js";
 import {
   constexprType,
   exactLiteral,

@@ -8,7 +8,6 @@ import {
   wrongCondition,
 } from "../diagnostics/catalog/rule-codes.js";
 import type { SentenceOf, Fact } from "../diagnostics/message.js";
-import { stateOperand } from "../types/operand.js";
 import type { ConstLike } from "../types/constexpr.js";
 import { dtypeDisplayName, type Call, type Elem, isFloatElem, sameElem, dtypeSourceText } from "../types/dtype.js";
 import type { Ac, AddressLike, MutPointer, Pl, AddressElement } from "./tensor-types.js";
@@ -26,7 +25,16 @@ import {
 } from "../types/promote.js";
 import { type DefaultDType, defaultDType, type UntypedNumber, whyDefaultDType } from "../types/casts.js";
 import { sameShape, showShape, type Show } from "../types/shape.js";
-import type { El, Mut, MutOfNumber, Scalar, Sh, StateLike, TileLike } from "../types/tile.js";
+import {
+  type El,
+  type Mut,
+  type MutOfNumber,
+  type Scalar,
+  type Sh,
+  type StateLike,
+  type TileLike,
+  stateOperand,
+} from "../types/tile.js";
 import { type ConstexprType, literalValue, type TileType, tileType, type Type } from "../types/types.js";
 // ---- state ----------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ import {
   wrongAxis,
   shapeMismatch,
 } from "../diagnostics/catalog/rule-codes.js";
-import { axisOf, type Axis, type DropAt, type WhyAxis, whyAxis, type WhyScalar } from "../types/axis.js";
 import { whyBitcast, whyCast, type WhyBitcast, type WhyCast, type NotADType, noDType } from "../types/casts.js";
 import {
   boundKind,
@@ -55,7 +54,20 @@ import {
   type WhyLiteral,
   type WhyWeak,
 } from "../types/promote.js";
-import { double, doubleAt, isPowerOfTwo, type DoubleAt, type DoubleLast, type DropLast } from "../types/dims.js";
+import {
+  double,
+  doubleAt,
+  isPowerOfTwo,
+  type DoubleAt,
+  type DoubleLast,
+  type DropLast,
+  axisOf,
+  type Axis,
+  type DropAt,
+  type WhyAxis,
+  whyAxis,
+  type WhyScalar,
+} from "../types/dims.js";
 import {
   broadcast,
   sameShape,
@@ -69,10 +81,9 @@ import {
   type WhyBroadcast,
   otherShape,
 } from "../types/shape.js";
-import { noTile, notATile, type NotATile } from "../types/operand.js";
 import { whyInt32, type WhyInt32 } from "./elementwise-rules.js";
 import type { ElementIn, ShapeOf, WhyCond, WhyTile } from "./math-rules.js";
-import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { type El, type Sh, type Tile, type TileLike, noTile, notATile, type NotATile } from "../types/tile.js";
 import { exactLiteral, literalValue, tileType, type Type } from "../types/types.js";
 
 // ---- arange, full ---------------------------------------------------------------------------------------------------

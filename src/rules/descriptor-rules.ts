@@ -1,5 +1,5 @@
 /** Rules of tensor descriptors and of their methods, as types and functions. */
-import { atAxis } from "../types/axis.js";
+import { atAxis } from "../types/dims.js";
 import { WIDE_WORDS } from "./memory-rules.js";
 import {
   truthValue,
@@ -14,7 +14,6 @@ import {
   dtypeMismatch,
 } from "../diagnostics/catalog/rule-codes.js";
 import type { SentenceOf, Fact } from "../diagnostics/message.js";
-import { stateOperand } from "../types/operand.js";
 import { type ConstLike, type DimsOf, type ShapeArg, whyDims } from "../types/constexpr.js";
 import {
   dtypeDisplayName,
@@ -47,7 +46,7 @@ import type {
 import type { Agree, FirstError, Validate, IsAny, RuleError } from "../types/rule-error.js";
 import { whyWhole, type WhyWhole } from "../types/promote.js";
 import { type AsShape, type Dim, sameShape, type SameShape, type Shape, type Show, showShape } from "../types/shape.js";
-import type { El, Sh, StateLike, Tile, TileLike } from "../types/tile.js";
+import { type El, type Sh, type StateLike, type Tile, type TileLike, stateOperand } from "../types/tile.js";
 import { type DescriptorType, literalValue, type Type, type Typed } from "../types/types.js";
 
 // ---- creation -------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 /** Signature of `tl.dot(a, b, acc?, options)`. */
-import { atAxis } from "../types/axis.js";
+import { atAxis } from "../types/dims.js";
 import type { Fact, SentenceOf } from "../diagnostics/message.js";
 import { dotOperands } from "../diagnostics/catalog/rule-codes.js";
 import type { ConstLike, ConstString } from "../types/constexpr.js";
@@ -21,11 +21,18 @@ import {
   type DTypeName,
 } from "../types/dtype.js";
 import type { Agree, FirstError, Validate, IsAny, IsUnion, Same, RuleError } from "../types/rule-error.js";
-import { sameDim } from "../types/products.js";
-import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
-import { noTile, notATile, type NotATile } from "../types/operand.js";
+import {
+  sameShape,
+  showShape,
+  type AsShape,
+  type Dim,
+  type SameShape,
+  type Shape,
+  type Show,
+  sameDim,
+} from "../types/shape.js";
 import type { ElementIn, ShapeOf } from "./math-rules.js";
-import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { type El, type Sh, type Tile, type TileLike, noTile, notATile, type NotATile } from "../types/tile.js";
 import { tileType, type Type } from "../types/types.js";
 
 export const accumulatorShape = <Op extends Fact, Product extends Fact, Accumulator extends Fact>(

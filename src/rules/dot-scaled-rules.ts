@@ -1,16 +1,21 @@
-/** Signature of `tl.dotScaled`: 8-bit and 4-bit floats with a scale for each group along K. */
-import { atAxis } from "../types/axis.js";
 import { accumulatorShape, NEEDS_RANK } from "./dot-rules.js";
 import type { Fact, SentenceOf } from "../diagnostics/message.js";
 import { dotOperands, optionValue } from "../diagnostics/catalog/rule-codes.js";
 import { dtypeDisplayName, sameElem, type Call, type Elem } from "../types/dtype.js";
 import type { Agree, FirstError, RuleError } from "../types/rule-error.js";
-import { double, type Double } from "../types/dims.js";
-import { sameDim } from "../types/products.js";
-import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
-import { notATile, type NotATile } from "../types/operand.js";
+import { double, type Double, atAxis } from "../types/dims.js";
+import {
+  sameShape,
+  showShape,
+  type AsShape,
+  type Dim,
+  type SameShape,
+  type Shape,
+  type Show,
+  sameDim,
+} from "../types/shape.js";
 import type { ShapeOf } from "./math-rules.js";
-import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { type El, type Sh, type Tile, type TileLike, notATile, type NotATile } from "../types/tile.js";
 import { tileType, type TileType, type Type } from "../types/types.js";
 
 /** The storage format: two elements per byte for `e2m1`, 8-bit floats or their bytes for `e4m3` and `e5m2`. */

@@ -24,9 +24,8 @@ import {
   type Dim,
   inferBroadcast,
 } from "../types/shape.js";
-import { notATile, type NotATile } from "../types/operand.js";
 import type { WhyCond, ShapeOf } from "./math-rules.js";
-import type { El, Sh, TileLike, Tile } from "../types/tile.js";
+import { type El, type Sh, type TileLike, type Tile, notATile, type NotATile } from "../types/tile.js";
 import { type Type, type Typed, none, tileType } from "../types/types.js";
 import { dimsOf, whyDims } from "../types/constexpr.js";
 

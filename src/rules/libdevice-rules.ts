@@ -21,8 +21,7 @@ import {
   inferBroadcast,
 } from "../types/shape.js";
 import type { FirstError, IsAny, IsUnion, Same, RuleError } from "../types/rule-error.js";
-import { noTile, notATile, type NotATile } from "../types/operand.js";
-import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { type El, type Sh, type Tile, type TileLike, noTile, notATile, type NotATile } from "../types/tile.js";
 import { tileType, type Type } from "../types/types.js";
 
 type Letters = { int1: "b"; int32: "i"; uint32: "u"; int64: "l"; uint64: "v"; float32: "f"; float64: "d" };

@@ -1,4 +1,4 @@
-import type { Targets } from "../types/targets.js";
+import type { Targets } from "../types/dtype.js";
 
 /**
  * The functions of libdevice with their overloads. A letter is a dtype: i int32, u uint32, l int64, v uint64, f

@@ -28,9 +28,17 @@ import {
 } from "../types/promote.js";
 import { broadcast, whyBroadcast, type Broadcast, type Shape, type WhyBroadcast } from "../types/shape.js";
 import { defaultDType, type DefaultDType, type UntypedNumber, whyDefaultDType } from "../types/casts.js";
-import { notATile, type NotAnOperand, type NotATile } from "../types/operand.js";
 import { inferArith, inferFloorDivide, type ArithOut, type WhyArith, type WhyFloor } from "./arithmetic-rules.js";
-import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
+import {
+  type El,
+  type Scalar,
+  type Sh,
+  type Tile,
+  type TileLike,
+  notATile,
+  type NotAnOperand,
+  type NotATile,
+} from "../types/tile.js";
 import { exactLiteral, literalValue, tileType, type Type } from "../types/types.js";
 
 // ---- one operand ----------------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ import {
   optionValue,
 } from "../diagnostics/catalog/rule-codes.js";
 import { type SentenceOf, type Fact, Message } from "../diagnostics/message.js";
-import { stateOperand, noOperand } from "../types/operand.js";
 import type { FirstError, Agree, Validate, IsAny, IsUnknown, RuleError } from "../types/rule-error.js";
 import type { ConstLike, Constexpr, TextOf } from "../types/constexpr.js";
 import {
@@ -51,7 +50,7 @@ import {
   type WhyBroadcast,
   inferBroadcast,
 } from "../types/shape.js";
-import type { El, Sh, StateLike, Tile, TileLike } from "../types/tile.js";
+import { type El, type Sh, type StateLike, type Tile, type TileLike, stateOperand, noOperand } from "../types/tile.js";
 import {
   exactLiteral,
   literalValue,

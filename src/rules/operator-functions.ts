@@ -13,10 +13,9 @@ import type {
   MulText,
   SubText,
 } from "../types/constexpr-text.js";
-import type { NotAnOperand } from "../types/operand.js";
 import type { IsAny } from "../types/rule-error.js";
 import type { Shape } from "../types/shape.js";
-import type { El, Sh, TileLike } from "../types/tile.js";
+import type { El, Sh, TileLike, NotAnOperand } from "../types/tile.js";
 import type { TorchScalar } from "../torch/values.js";
 import type {
   ArithOut,

@@ -13,7 +13,7 @@ import {
   type SetAt,
   type Axis,
   scalarWithoutAxis,
-} from "../types/axis.js";
+} from "../types/dims.js";
 import {
   maxElement,
   mixedResults,
@@ -44,9 +44,17 @@ import {
   otherShape,
   inferBroadcast,
 } from "../types/shape.js";
-import { notATile, type NotATile, noTile } from "../types/operand.js";
 import { type ElementIn, type Plain, type ShapeOf, type WhyTile, whyInts, type WhyInts } from "./math-rules.js";
-import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
+import {
+  type El,
+  type Scalar,
+  type Sh,
+  type Tile,
+  type TileLike,
+  notATile,
+  type NotATile,
+  noTile,
+} from "../types/tile.js";
 import { showType, tileType, type Type, type Typed, sameTypes, literalValue } from "../types/types.js";
 import { dimensionKind, dimOf, whyDim, type DimOf, type WhyDim } from "../types/constexpr.js";
 import { inferArith, inferFloorDivide, type WhyFloor } from "./arithmetic-rules.js";

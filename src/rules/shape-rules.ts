@@ -1,18 +1,6 @@
 /** Signatures of ops that change a tile's shape: expandDims, permute, reshape, ravel, broadcastTo, squeeze, item. */
 import type { Fact, SentenceOf } from "../diagnostics/message.js";
 import { wrongAxis, operandKind } from "../diagnostics/catalog/rule-codes.js";
-import {
-  axisOf,
-  expandShape,
-  whyAxis,
-  whyExpand,
-  type DimAt,
-  type DropAt,
-  type Axis,
-  type Expand,
-  type WhyAxis,
-  type WhyExpand,
-} from "../types/axis.js";
 import { dimsOf, notAShape, whyDims, type DimsOf } from "../types/constexpr.js";
 import { mulText, type MulText } from "../types/constexpr-text.js";
 import type { FirstError, IsAny, RuleError } from "../types/rule-error.js";
@@ -27,6 +15,16 @@ import {
   type WhyPermute,
   type WhyReshape,
   type WhyTrans,
+  axisOf,
+  expandShape,
+  whyAxis,
+  whyExpand,
+  type DimAt,
+  type DropAt,
+  type Axis,
+  type Expand,
+  type WhyAxis,
+  type WhyExpand,
 } from "../types/dims.js";
 import {
   showShape,
@@ -41,9 +39,8 @@ import {
   type WhyBroadcast,
   type WhyBroadcastTo,
 } from "../types/shape.js";
-import { notATile, type NotATile } from "../types/operand.js";
 import type { ElementIn, ShapeOf } from "./math-rules.js";
-import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { type El, type Sh, type Tile, type TileLike, notATile, type NotATile } from "../types/tile.js";
 import { tileType, type TileType, type Type, type Typed } from "../types/types.js";
 
 /** A tile with the same dtype and another shape. */

@@ -3,7 +3,6 @@ import type { SentenceOf } from "../diagnostics/message.js";
 import { operandKind } from "../diagnostics/catalog/rule-codes.js";
 import type { ConstBool, DimsOf, ShapeArg, AtLeastOne } from "../types/constexpr.js";
 import type { DType, Element } from "../types/dtype.js";
-import type { Axis, Expand, WhyExpand } from "../types/axis.js";
 import type {
   ForeignCalls,
   ForeignFacts,
@@ -13,7 +12,7 @@ import type {
   foreignToViews,
 } from "../types/unsupported-names.js";
 import type { FirstError, Validate, IsAny, Problem } from "../types/rule-error.js";
-import type { Permute, WhyPermute } from "../types/dims.js";
+import type { Permute, WhyPermute, Axis, Expand, WhyExpand } from "../types/dims.js";
 import type { Shape, Show, WhyBroadcastTo } from "../types/shape.js";
 import type {
   GatherArgs,
@@ -27,8 +26,7 @@ import type {
   WhyInside,
   WhyOffset,
 } from "./memory-rules.js";
-import type { NotACondition, Scalar, StateLike, Tile, ShapeValues } from "../types/tile.js";
-import type { AddressLike, TensorLike } from "../types/operand.js";
+import type { NotACondition, Scalar, StateLike, Tile, ShapeValues, AddressLike, TensorLike } from "../types/tile.js";
 import type { Access } from "../types/types.js";
 import type {
   BlockOffsets,
@@ -43,7 +41,7 @@ import type {
 
 export type { Access } from "../types/types.js";
 
-export type { Ac, AddressLike, Pl, AddressElement, TensorLike } from "../types/operand.js";
+export type { Ac, AddressLike, Pl, AddressElement, TensorLike } from "../types/tile.js";
 
 // ---- raw pointers ---------------------------------------------------------------------------------------------------
 

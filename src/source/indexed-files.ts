@@ -2,9 +2,9 @@
 import { type Location, fail } from "../diagnostics/diagnostic.js";
 import type { FoundConfigs } from "../compiled/compiled-kernel.js";
 import type { ComparisonSite, RewrittenText, SourceIndex } from "../ir/source-index.js";
-import type { Files } from "./author-modules.js";
+import { type Files, resolveFile, resolvePath } from "./author-modules.js";
 import { lintFiles } from "./lint.js";
-import { fixCall } from "./call-fixes.js";
+import { fixCall } from "./replacements.js";
 import { findSite, locate, siteIndex, type SiteIndex } from "./sites.js";
 import { specLocations } from "./spec-locations.js";
 import { ts } from "./typescript.js";
@@ -141,4 +141,27 @@ function deepestNode(files: readonly ts.SourceFile[]): DeepestNesting {
   }
   const [node, depth] = deepest;
   return { depth, location: node && locate(node.getSourceFile(), node.getStart()) };
+}
+
+// The source index over texts in memory, for web pages.
+
+/** Creates a source index from texts, keyed by the paths in stack traces. Imports are resolved among these texts. */
+export function indexTexts(texts: ReadonlyMap<string, string>): SourceIndex {
+  const files = new Map<string, ts.SourceFile | undefined>();
+  const read = (path: string): ts.SourceFile | undefined => {
+    const text = texts.get(path);
+    if (text === undefined) return undefined;
+    let file = files.get(path);
+    if (!file) files.set(path, (file = parseSource(path, text)));
+    return file;
+  };
+  const moduleFile = (importer: ts.SourceFile, specifier: string) => {
+    const file = resolveFile(importer, specifier, read);
+    return file && { file, isForeign: false };
+  };
+  return indexFiles({ read, moduleFile }, (location, path) => {
+    const file = resolvePath(location.file, path);
+    const text = texts.get(file);
+    return text === undefined ? undefined : { text, file };
+  });
 }

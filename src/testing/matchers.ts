@@ -11,9 +11,8 @@ import type { Kernel } from "../params/kernel.js";
 import { sharedDevice } from "../runtime/devices/devices.js";
 import { selectionFor } from "../runtime/invocation/options.js";
 import { UsageError } from "../runtime/system/errors.js";
-import { textReport } from "../runtime/report/text.js";
-import { summarize } from "../runtime/verify/summary.js";
-import { verify } from "../runtime/verify/plan-cases.js";
+import { textReport } from "../runtime/report/verify-report.js";
+import { verify, summarize } from "../runtime/verify/plan-cases.js";
 import { describeErrorKind } from "../compiled/errors.js";
 import { toleranceOfSum, declaredToleranceFor } from "../compiled/tolerance.js";
 

@@ -2,7 +2,6 @@
 import type { TensorData } from "../compiled/compiled-kernel.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { torchCall } from "../diagnostics/catalog/reference-codes.js";
-import { isFloat, unroundedDType } from "../numerics/numeric.js";
 import { type DTypeName, dtypeTable, type IntName, isInt, isSigned } from "../types/dtype.js";
 import {
   scalarArray,
@@ -24,7 +23,7 @@ import {
   type TorchCall,
   type TorchNode,
 } from "./node.js";
-import { wrapInteger } from "../numerics/numeric-int.js";
+import { wrapInteger, isFloat, unroundedDType } from "../numerics/numeric-int.js";
 
 // Integers in references. References are evaluated in float64, where integers do not wrap and are exact only up to
 // 2^53. This module tracks integer dtypes by PyTorch's promotion rules, and wraps results that leave their dtype.

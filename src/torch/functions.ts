@@ -17,7 +17,7 @@ import { type CallForm, type TorchFunction, array, isArray } from "./record.js";
 import { reductions, ordering } from "./reduce.js";
 import { shapes } from "./shape.js";
 import { type Elem, members, type DTypeName } from "../types/dtype.js";
-import { isFloat } from "../numerics/numeric.js";
+import { isFloat } from "../numerics/numeric-int.js";
 
 /** A function without its types. */
 export type ListedFunction = TorchFunction & { readonly places: readonly CallForm[] };

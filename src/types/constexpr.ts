@@ -29,11 +29,10 @@ import {
   type WhyWeak,
   type WhyWhole,
 } from "./promote.js";
-import type { NotAnOperand } from "./operand.js";
 import { isPowerOfTwo, type PowerOfTwo } from "./dims.js";
 import { showShape, type Dim } from "./shape.js";
 import { constexprType, literalValue, type ConstexprType, type Type } from "./types.js";
-import type { El, NotACondition, Sh, Tile, TileLike } from "./tile.js";
+import type { El, NotACondition, Sh, Tile, TileLike, NotAnOperand } from "./tile.js";
 
 declare const $text: unique symbol;
 declare const $kind: unique symbol;

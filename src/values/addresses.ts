@@ -12,8 +12,8 @@ import {
   type TileArray,
   tileArray,
 } from "../numerics/array.js";
-import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
-import { atAxis, permuteAxes } from "../types/axis.js";
+import { type BigData, isBig, type NumberData } from "../numerics/numeric-int.js";
+import { atAxis, permuteAxes } from "../types/dims.js";
 import { ones, poolGeneration, allocateUninitialized } from "../numerics/buffer-pool.js";
 import {
   type Addresses,

@@ -4,7 +4,7 @@ import { division, undefinedCast } from "../diagnostics/catalog/finding-codes.js
 import { cast, type CastOptions, castableRange, outOfRange } from "../numerics/array-cast.js";
 import { map1, map2, map3, mapBig1, mapBig2, mapBig3 } from "../numerics/array-map.js";
 import { type DTypeName, type IntName, isSigned } from "../types/dtype.js";
-import { bitsOf, type FloatDType, isBig, isFloat } from "../numerics/numeric.js";
+import { bitsOf, type FloatDType, isBig, isFloat } from "../numerics/numeric-int.js";
 import { promote } from "../types/promote.js";
 import type { Addresses, Constant, Context, Runtime } from "./runtime-values.js";
 import type { Message } from "../diagnostics/message.js";

@@ -3,7 +3,7 @@ import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { TileArray, Spread } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
-import type { NumberData } from "../numerics/numeric.js";
+import type { NumberData } from "../numerics/numeric-int.js";
 import { allocateUninitialized } from "../numerics/buffer-pool.js";
 
 /** A tensor's memory. Offsets count elements from the first. */

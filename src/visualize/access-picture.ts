@@ -31,7 +31,7 @@ export function accessDrawing(accesses: readonly Access[]): Drawing {
   const notes = accesses.length === 0 ? ["Nothing is read or written."] : [];
   return drawPanels(
     formatTitle(accesses),
-    maps.map(createPanel),
+    maps.map(createAccessPanel),
     LEGEND,
     [...notes, ...outsideNotes(maps)].concat(
       counts.some(({ refused }) => refused > 0)
@@ -57,7 +57,7 @@ function formatTitle(accesses: readonly Access[]): string {
   return kernels ? `${kernels}: ${subject}` : "no accesses";
 }
 
-function createPanel(map: TensorAccessMap): Panel {
+function createAccessPanel(map: TensorAccessMap): Panel {
   const { tensorGrid, states, counts, lines } = map;
   const lineSuffix = lines.length > 0 ? ` · line ${lines.join(", ")}` : "";
   const foldSuffix = tensorGrid.isFolded ? ` in rows of ${tensorGrid.columns}` : "";

@@ -18,14 +18,12 @@ import { precompile, startPrecompile } from "../../src/runtime/target-compile/pr
 import { cases } from "../../src/runtime/cases/arbitrary.js";
 import type { VerifyRequest } from "../../src/runtime/worker/protocol.js";
 import { verifyRequest } from "../../src/runtime/devices/request.js";
-import { openWorkspace, type Workspace } from "../../src/runtime/devices/workspace.js";
 import { specializationKey } from "../../src/runtime/cases/features.js";
 import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
 import { pythonFolder } from "../../src/runtime/worker/host.js";
-import { WorkerPool } from "../../src/runtime/worker/worker-pool.js";
-import { Worker, Compilers } from "../../src/runtime/worker/worker.js";
+import { Worker, Compilers, WorkerPool } from "../../src/runtime/worker/worker.js";
 import { requirePython } from "../support/python.js";
-import type { PythonDevice } from "../../src/runtime/devices/device.js";
+import { type PythonDevice, openWorkspace, type Workspace } from "../../src/runtime/devices/device.js";
 
 sampledTests("compilations ahead");
 

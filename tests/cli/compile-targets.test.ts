@@ -11,7 +11,7 @@ import { vectorAdd } from "../../examples/vector-add.js";
 import { compileCases } from "../../src/runtime/cases/command-cases.js";
 import { allLayouts } from "../../src/runtime/cases/selection.js";
 import { sampledTests } from "../support/sampled-tests.js";
-import { localCompilers } from "../../src/runtime/devices/machine.js";
+import { localCompilers } from "../../src/runtime/devices/devices.js";
 import { compileForTargets, type KernelCompilations } from "../../src/runtime/target-compile/targets.js";
 import { findPython, type PythonEnvironment } from "../../src/runtime/worker/environment.js";
 import type { MachineCode } from "../../src/runtime/worker/protocol.js";

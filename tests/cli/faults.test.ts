@@ -9,14 +9,13 @@ import { sampledTests } from "../support/sampled-tests.js";
 import type { TestCase } from "../../src/compiled/compiled-kernel.js";
 import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
 import { EnvironmentError } from "../../src/runtime/system/errors.js";
-import { openWorkspace } from "../../src/runtime/devices/workspace.js";
 import { setup } from "../../src/runtime/worker/install-environment.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { Worker } from "../../src/runtime/worker/worker.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { binary, compiledModule, installInto, project } from "../support/installed.js";
 import { requirePython } from "../support/python.js";
-import type { PythonDevice } from "../../src/runtime/devices/device.js";
+import { type PythonDevice, openWorkspace } from "../../src/runtime/devices/device.js";
 
 sampledTests("faults of processes");
 

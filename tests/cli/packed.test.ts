@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AGENTS_PAGE } from "../../docs/agents.js";
 import { isTypeScript, modules, EXPECTED_OUTPUT } from "../../scripts/matrix-parts.js";
 import { packUnbundled } from "../../scripts/package-apart.js";
-import { readsTypeScript } from "../../src/runtime/invocation/import-file.js";
+import { readsTypeScript } from "../../src/runtime/invocation/kernels.js";
 import { isInFullRun } from "../support/sampled-tests.js";
 import { installInto, tsx } from "../support/installed.js";
 

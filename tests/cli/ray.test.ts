@@ -10,7 +10,6 @@ import type { TestCase, CompiledKernel } from "../../src/compiled/compiled-kerne
 import type { Outcome } from "../../src/runtime/cases/outcome.js";
 import { closeDevice, openDevice, openDevices } from "../../src/runtime/devices/devices.js";
 import { runRequest } from "../../src/runtime/devices/request.js";
-import { openWorkspace } from "../../src/runtime/devices/workspace.js";
 import { search } from "../../src/runtime/measure/tuner.js";
 import type { CompileReport, RunReport } from "../../src/runtime/report/reports.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
@@ -21,7 +20,7 @@ import { sampledCostlyTests } from "../support/sampled-tests.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { hasExited } from "../support/processes.js";
 import { LocalRayCluster, rayPython } from "../support/ray.js";
-import type { PythonDevice } from "../../src/runtime/devices/device.js";
+import { type PythonDevice, openWorkspace } from "../../src/runtime/devices/device.js";
 
 sampledCostlyTests("work on a Ray cluster", "src/runtime/remote");
 

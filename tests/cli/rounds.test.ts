@@ -8,13 +8,12 @@ import { gemm } from "../../examples/gemm.js";
 import type { TestCase, Config } from "../../src/compiled/compiled-kernel.js";
 import { buildWith } from "../../src/pipeline/build.js";
 import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
-import { openWorkspace } from "../../src/runtime/devices/workspace.js";
 import { searchInRounds, configsOverResources } from "../../src/runtime/measure/staged-search.js";
 import { Compilers } from "../../src/runtime/worker/worker.js";
 import { copyByGpu } from "../support/fixtures/copy-by-gpu.js";
 import { sampledTests } from "../support/sampled-tests.js";
 import { requirePython, tritonCache } from "../support/python.js";
-import type { PythonDevice } from "../../src/runtime/devices/device.js";
+import { type PythonDevice, openWorkspace } from "../../src/runtime/devices/device.js";
 
 sampledTests("searches of derived spaces", "src/runtime/measure", "src/runtime/target-compile");
 

@@ -10,7 +10,7 @@ import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
 import { search } from "../../src/runtime/measure/tuner.js";
 import { verifyThoroughly } from "../../src/runtime/verify/thorough.js";
 import { verify } from "../../src/runtime/verify/plan-cases.js";
-import { jsonReport } from "../../src/runtime/report/json.js";
+import { jsonReport } from "../../src/runtime/report/verify-report.js";
 import { sampledTests } from "../support/sampled-tests.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { requirePython } from "../support/python.js";

@@ -3,7 +3,7 @@ import { sampledTests } from "../support/sampled-tests.js";
 import type { Tolerance } from "../../src/compiled/compiled-kernel.js";
 import type { Selection } from "../../src/runtime/cases/selection.js";
 import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
-import { jsonReport } from "../../src/runtime/report/json.js";
+import { jsonReport } from "../../src/runtime/report/verify-report.js";
 import { verify } from "../../src/runtime/verify/plan-cases.js";
 import { authorFile, vectorAdd } from "../support/fixtures/vector-add.js";
 import { cli } from "../support/cli.js";

@@ -8,7 +8,7 @@ import { execa } from "execa";
 import { missingPython } from "../../src/runtime/devices/devices.js";
 import { findPython } from "../../src/runtime/worker/environment.js";
 import { pythonFolder } from "../../src/runtime/worker/host.js";
-import { cacheFolder } from "../../src/runtime/system/caches.js";
+import { cacheFolder } from "../../src/runtime/system/files.js";
 
 /** The Python of a user. A machine without one first runs `tilescript setup`, as CI does. */
 export async function requirePython(): Promise<string> {

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { rayLock } from "../../src/runtime/worker/environment.js";
 import { hashed } from "../../src/runtime/worker/install-environment.js";
-import { environmentFolder, venvPython } from "../../src/runtime/system/caches.js";
+import { environmentFolder, venvPython } from "../../src/runtime/system/files.js";
 import { acquireLock } from "../../src/runtime/system/processes.js";
 import { requirePython } from "./python.js";
 

@@ -2,11 +2,20 @@
 import { expect, test } from "vitest";
 import { Message } from "../../src/diagnostics/message.js";
 import type { RuleError } from "../../src/types/rule-error.js";
-import { expandShape, reduceShape, whyAxis, whyExpand } from "../../src/types/axis.js";
 import { whyBound, whyDim } from "../../src/types/constexpr.js";
 import * as text from "../../src/types/constexpr-text.js";
 import { elemOf, dtype, dtypes, type Elem } from "../../src/types/dtype.js";
-import { permuteShape, transShape, whyPermute, whyReshape, whyTrans } from "../../src/types/dims.js";
+import {
+  permuteShape,
+  transShape,
+  whyPermute,
+  whyReshape,
+  whyTrans,
+  expandShape,
+  reduceShape,
+  whyAxis,
+  whyExpand,
+} from "../../src/types/dims.js";
 import {
   broadcast,
   fitsIn,

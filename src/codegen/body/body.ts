@@ -35,7 +35,10 @@ import {
   emitRotatedWhile,
   emitBreakingWhile,
   type WhileForm,
-} from "./rules.js";
+  type DeferredExpression,
+  DeferredExpressions,
+  ScopedValueNumbering,
+} from "./statement-rules.js";
 import { Names } from "../names/names.js";
 import * as py from "../syntax/py-build.js";
 import type { Expression, If, Name, Statement as PyStatement } from "../syntax/py.js";
@@ -50,7 +53,6 @@ import {
   type WriteTarget,
   writesOf,
 } from "../../analysis/use-counts.js";
-import { type DeferredExpression, DeferredExpressions, ScopedValueNumbering } from "./deferred-expressions.js";
 
 export interface BodyOptions {
   readonly names: Names;

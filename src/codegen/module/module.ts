@@ -42,7 +42,7 @@ import type { KernelNames } from "../names/kernel-names.js";
 import { definedNames, selectLibrary } from "../library/library.js";
 import { kernelNames, moduleNames } from "./signature.js";
 import { dtypeConstants, fromImports, madeFor, standardImports, versionCheck } from "./preamble.js";
-import { blockSetter } from "../wrapper/descriptors.js";
+import { blockSetter } from "../wrapper/launch.js";
 import { lintExceptions } from "../syntax/lint.js";
 
 /** A module that holds a part of what a file by itself has. */

@@ -32,15 +32,14 @@ import { roundingProfileOf, operatorRoundingProfile } from "../../analysis/round
 import { sharedStrides } from "../../analysis/preconditions.js";
 import { tileSizes } from "../../analysis/dtype-bindings.js";
 import { rangeOf, walkAll } from "../../ir/walk.js";
-import { hostInputs } from "../body/host-expressions.js";
+import { hostInputs } from "../body/print-op.js";
 import { drawArguments, authorInputs } from "../reference/drawn-inputs.js";
 import { type KernelNames, namesOfKernel, unboundSizes, givenSizes, numberParams } from "../names/kernel-names.js";
 import type { SourceIndex } from "../../ir/source-index.js";
 import { Names } from "../names/names.js";
-import { DESCRIPTOR_CLASS } from "../wrapper/descriptors.js";
 import { libraryNames } from "../library/library.js";
 import { LAUNCH_CACHE_NAMES } from "../wrapper/launch-cache.js";
-import { TENSORS, WRAP_TRITON, SPECIALIZED_LOCALS } from "../wrapper/launch.js";
+import { TENSORS, WRAP_TRITON, SPECIALIZED_LOCALS, DESCRIPTOR_CLASS } from "../wrapper/launch.js";
 import { TRITON_DTYPES } from "../wrapper/numbers.js";
 
 export function signatureOf(ir: KernelIR): Signature {

@@ -22,7 +22,7 @@ import {
   hasDeviceDescriptors,
   descriptorsWithTunedBlocks,
 } from "../../analysis/descriptor-tensors.js";
-import { isTorchNamespace } from "../../compiled/torch-namespaces.js";
+import { isTorchNamespace } from "../../compiled/versions.js";
 import { isInt, members } from "../../types/dtype.js";
 
 // Registration of functions as PyTorch operators, and its restrictions.

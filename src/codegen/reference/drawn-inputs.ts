@@ -22,7 +22,7 @@ import {
 import { TorchPython } from "./expressions.js";
 import { inputsOf, type TorchNode } from "../../torch/node.js";
 import type { SourceIndex } from "../../ir/source-index.js";
-import { hostExpression, hostExpressions, hostInputs } from "../body/host-expressions.js";
+import { hostExpression, hostExpressions, hostInputs } from "../body/print-op.js";
 import {
   type KernelNames,
   parameterName,

@@ -13,7 +13,7 @@ import { outputName, type KernelNames, literalNumber } from "../names/kernel-nam
 import { flatText as printExpression } from "../syntax/layout-expression.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FString, Parameter, Raise, Statement } from "../syntax/py.js";
-import { hostExpressions } from "../body/host-expressions.js";
+import { hostExpressions } from "../body/print-op.js";
 
 /** Functions of the library. */
 export const CHECK_TENSORS = "_check_tensors";

@@ -11,7 +11,7 @@ import {
 } from "../../ir/nodes.js";
 import { rangeOf } from "../../ir/walk.js";
 import { isFloatElem } from "../../types/dtype.js";
-import { hostExpressions } from "../body/host-expressions.js";
+import { hostExpressions } from "../body/print-op.js";
 import { type KernelNames, callOrder, type InputParam, type NumberParam, numberParams } from "../names/kernel-names.js";
 import { flatText as printExpression } from "../syntax/layout-expression.js";
 import * as py from "../syntax/py-build.js";

@@ -1,6 +1,4 @@
-/** The launch cache: an emitted function that launches a repeated call directly, without the wrapper's checks. */
-import { writtenPointers } from "../../analysis/memory-effects.js";
-import { hasDeviceDescriptors } from "../../analysis/descriptor-tensors.js";
+import { hasDeviceDescriptors, writtenPointers } from "../../analysis/descriptor-tensors.js";
 import { isMemoryParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { type KernelNames, callOrder, type NumberParam } from "../names/kernel-names.js";
 import { Names } from "../names/names.js";

@@ -15,7 +15,7 @@ import * as py from "../syntax/py-build.js";
 import type { Block, Expression } from "../syntax/py.js";
 import { torchDType, type WrapperContext } from "./checks.js";
 import { optionalSizes } from "../../analysis/launch-facts.js";
-import { hostExpression, hostInputs } from "../body/host-expressions.js";
+import { hostExpression, hostInputs } from "../body/print-op.js";
 
 /** Functions of the library. */
 const CHECK_CHOICE = "_check_choice";

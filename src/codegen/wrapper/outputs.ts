@@ -1,5 +1,5 @@
 /** Output tensors of a wrapper: checks the caller's tensors and allocates the others. */
-import { writtenPointers } from "../../analysis/memory-effects.js";
+import { writtenPointers } from "../../analysis/descriptor-tensors.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import { type KernelIR, type PointerParam, type TensorParam, isValue, paramsOf, isLiteral } from "../../ir/nodes.js";
 import * as py from "../syntax/py-build.js";
@@ -21,8 +21,8 @@ import {
 import { isFloatElem, isInt, isSigned } from "../../types/dtype.js";
 import { boundShapeRule, contiguousRule, dtypeRule, hasSameShape, namedTensors } from "./rules.js";
 import { flatText } from "../syntax/layout-expression.js";
-import { bitsOf } from "../../numerics/numeric.js";
-import { hostExpressions } from "../body/host-expressions.js";
+import { bitsOf } from "../../numerics/numeric-int.js";
+import { hostExpressions } from "../body/print-op.js";
 
 /** Allocates an output unless the caller passed one. */
 export function outputAllocation(context: WrapperContext, param: TensorParam): Block {

@@ -1,10 +1,10 @@
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import { type HostBlock, type KernelIR, type OpStatement, paramsOf, type Value } from "../../ir/nodes.js";
-import { hostExpressions, hostInputs } from "../body/host-expressions.js";
+import { hostExpressions, hostInputs } from "../body/print-op.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression } from "../syntax/py.js";
 import { check, type MessagePart, messageOf, type WrapperContext, deviceOf, INTERPRETED } from "./checks.js";
-import { hasFloatAtomics } from "../../analysis/memory-effects.js";
+import { hasFloatAtomics } from "../../analysis/descriptor-tensors.js";
 import { formatTargets, isPerGpu } from "../../compiled/gpus.js";
 import { resultsOf, walkAll } from "../../ir/walk.js";
 import { members } from "../../types/dtype.js";

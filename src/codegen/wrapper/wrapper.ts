@@ -2,7 +2,7 @@
  * The wrapper, the function that PyTorch code calls. It binds sizes from shapes, rejects invalid arguments, allocates
  * the outputs and launches the kernel. It synchronizes with the GPU only to check promises, on request.
  */
-import { writtenPointers } from "../../analysis/memory-effects.js";
+import { writtenPointers } from "../../analysis/descriptor-tensors.js";
 import { optionalSizes } from "../../analysis/launch-facts.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import {
@@ -17,10 +17,9 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import { driverOptions, launchOptions } from "./autotune.js";
-import { hostExpression, hostExpressions, hostInputs } from "../body/host-expressions.js";
+import { hostExpression, hostExpressions, hostInputs } from "../body/print-op.js";
 import { isFloatElem } from "../../types/dtype.js";
 import { type KernelNames, parameterName, givenSizes, type NumberParam } from "../names/kernel-names.js";
-import { descriptorCheck, descriptorOf, allocatorSetup, pointerDescriptorCheck } from "./descriptors.js";
 import {
   absentSizeBindings,
   argumentDisplayName,
@@ -87,6 +86,10 @@ import {
   TENSORS,
   WRAP_TRITON,
   specializedLaunch,
+  descriptorCheck,
+  descriptorOf,
+  allocatorSetup,
+  pointerDescriptorCheck,
 } from "./launch.js";
 import { numberChecks, launchArgument, neededBindings, optionalSizeBindings } from "./numbers.js";
 import {

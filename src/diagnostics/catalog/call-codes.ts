@@ -1,5 +1,5 @@
 /** Mistakes in calls of a kernel from TypeScript, and in their arrays. */
-import { defineCode } from "./define-code.js";
+import { defineCode } from "../message.js";
 
 export const callArgument = defineCode("call-argument", (kernel: string, reason: string) => `${kernel}: ${reason}`);
 

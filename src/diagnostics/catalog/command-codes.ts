@@ -1,5 +1,5 @@
 /** Mistakes in files, command lines and machines, as commands report them. */
-import { defineCode, type Parts } from "./define-code.js";
+import { defineCode, type Parts } from "../message.js";
 
 export const imports = defineCode("import", {
   missing: (subject: string, remedy: string) => [`there is no ${subject}`, remedy],

@@ -1,6 +1,4 @@
-import { type MessageParts, suggestName } from "../message.js";
-import { defineCode } from "./define-code.js";
-
+import { type MessageParts, suggestName, defineCode } from "../message.js";
 export const configValue = defineCode("config-value", {
   type: (config: string, name: string, value: unknown, expected: string) => [
     `${config}: ${name} is ${typeof value === "number" ? String(value) : JSON.stringify(value)}`,

@@ -1,7 +1,5 @@
 /** Mistakes in loops, branches, state and helper functions. */
-import { duplicatePackageHint } from "../message.js";
-import { defineCode } from "./define-code.js";
-
+import { duplicatePackageHint, defineCode } from "../message.js";
 export const scopeEscape = defineCode("scope-escape", (value: string, scope: string) => [
   `${value} was made inside ${scope} and does not exist outside it`,
   `hold it in tl.mut(…) made before ${scope} and write its .value inside`,

@@ -1,6 +1,4 @@
-import { suggestName, duplicatePackageHint } from "../message.js";
-import { defineCode } from "./define-code.js";
-
+import { suggestName, duplicatePackageHint, defineCode } from "../message.js";
 export const pythonName = defineCode("python-name", {
   invalid: (subject: string, name: unknown) => [
     `${subject}: ${JSON.stringify(name)} cannot be a Python name`,

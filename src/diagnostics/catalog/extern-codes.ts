@@ -1,5 +1,5 @@
 /** Mistakes in functions written in Python: `tl.extern`. */
-import { defineCode } from "./define-code.js";
+import { defineCode } from "../message.js";
 
 export const externFile = defineCode("extern-file", {
   missing: () => 'extern: the first argument is a Python file beside this one, such as "./ops.py"',

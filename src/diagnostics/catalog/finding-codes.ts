@@ -1,5 +1,5 @@
 /** Findings of the evaluator. */
-import { defineCode } from "./define-code.js";
+import { defineCode } from "../message.js";
 
 type Access = "read" | "written";
 

@@ -1,5 +1,5 @@
 /** Mistakes in host expressions, computed before a launch: grids, derived sizes, heuristics, requirements. */
-import { defineCode } from "./define-code.js";
+import { defineCode } from "../message.js";
 
 export const gridAxes = defineCode("grid-axes", {
   axes: (count: number) => [`grid: has ${count} axes`, `give one, two or three`],

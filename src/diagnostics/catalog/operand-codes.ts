@@ -1,7 +1,5 @@
 /** Mistakes in the arguments of ops, methods and properties. */
-import { suggestName, suggestUniqueName } from "../message.js";
-import { defineCode } from "./define-code.js";
-
+import { suggestName, suggestUniqueName, defineCode } from "../message.js";
 const GIVE_VALUE = "give a tile, a constexpr or a number";
 
 export const FOLD_ONE = "fold one axis at a time";

@@ -1,5 +1,5 @@
 /** Mistakes in PyTorch operators, and in the kernels that they call. */
-import { defineCode } from "./define-code.js";
+import { defineCode } from "../message.js";
 
 export const operatorParams = defineCode("operator-params", {
   param: (operator: string, param: string, reason: string) => `${operator}: ${param} ${reason}`,

@@ -1,5 +1,11 @@
-import { type MessageParts, formatList, suggestName, duplicatePackageHint } from "../message.js";
-import { defineCode, type Parts } from "./define-code.js";
+import {
+  type MessageParts,
+  formatList,
+  suggestName,
+  duplicatePackageHint,
+  defineCode,
+  type Parts,
+} from "../message.js";
 /** The sentence is that of `whyParam`, beside its type. */
 export const paramKind = defineCode("param-kind", (kernel: string, { problem, remedy }: MessageParts) => [
   `${kernel}: ${problem}`,

@@ -1,5 +1,5 @@
 /** Codes of unproved obligations. Refuted obligations have the code of the evaluator's finding. */
-import { defineCode } from "./define-code.js";
+import { defineCode } from "../message.js";
 
 export const noLaunch = defineCode("no-launch", {
   contradiction: (subject: string, lines: string) => [

@@ -1,5 +1,5 @@
 /** Mistakes in the torch parts of a spec: references, providers and inputs. */
-import { defineCode } from "./define-code.js";
+import { defineCode } from "../message.js";
 
 export const referenceCoercion = defineCode("reference-coercion", {
   tensor: () => [

@@ -1,5 +1,5 @@
 /** JavaScript that silently ignores a traced value, and its replacement. */
-import { defineCode, type Parts } from "./define-code.js";
+import { defineCode, type Parts } from "../message.js";
 
 /** The method for each comparison of sizes. */
 const ORDER_METHODS = { "<": "lt", "<=": "le", ">": "gt", ">=": "ge" } as const;

@@ -1,5 +1,5 @@
 /** Whether what the stores of a kernel write is what its reference gives, in one model of the kernel. */
-import { atAxis } from "../../types/axis.js";
+import { atAxis } from "../../types/dims.js";
 import { type ConstexprParam, isValue, type KernelIR, paramsOf, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { isInt, members } from "../../types/dtype.js";
 import {
@@ -53,7 +53,7 @@ import { changeReal, input, integer, type Real } from "./real.js";
 import { isInteger, isLess, isNegative, ONE, opposite, noRule } from "./rational.js";
 import { type ReferenceScope, TorchReference } from "./torch-reference.js";
 import { type Computed, type Instability, instabilityOf, type KnownExponents } from "./stability.js";
-import type { TorchSymbol } from "./torch-tensor.js";
+import type { TorchSymbol } from "./torch-elementwise.js";
 
 /** Two cases that are not shown to be equal. */
 export interface Difference {

@@ -1,5 +1,5 @@
 /** What each store of a kernel writes, as a real expression of the lane, from the events of the symbolic execution. */
-import { atAxis } from "../../types/axis.js";
+import { atAxis } from "../../types/dims.js";
 import {
   type Argument,
   isList,

@@ -16,7 +16,7 @@ import {
   type Term,
 } from "../../symbolic/term.js";
 import type { Launched, TorchArgument, TorchNode } from "../../torch/node.js";
-import { atAxis } from "../../types/axis.js";
+import { atAxis } from "../../types/dims.js";
 import { Budget } from "../algebra/budget.js";
 import type { FactSet } from "../algebra/facts.js";
 import { assume } from "../algebra/interpret.js";
@@ -50,7 +50,7 @@ import { HALF, MINUS_ONE, opposite, NoRule, noRule } from "./rational.js";
 import { casesReal, toReal } from "./loops.js";
 import { TorchReference } from "./torch-reference.js";
 import type { Instability } from "./stability.js";
-import { isTerm, type SymbolicTensor, tensorOf, type TorchSymbol } from "./torch-tensor.js";
+import { isTerm, type SymbolicTensor, tensorOf, type TorchSymbol } from "./torch-elementwise.js";
 
 /** As many steps as for the coverage of an output. */
 const UPDATE_STEPS = [20_000, 4_000] as const;

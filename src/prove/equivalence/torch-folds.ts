@@ -1,6 +1,6 @@
 /** Rules of torch's reductions, products of matrices, normalizations and losses. */
 import { broadcastLane, broadcastShape } from "../model/symbolic-environment.js";
-import { atAxis } from "../../types/axis.js";
+import { atAxis } from "../../types/dims.js";
 import {
   andTerm,
   atLeast,
@@ -36,8 +36,8 @@ import {
   square,
 } from "./real.js";
 import { rationalOf, noRule } from "./rational.js";
-import { floatTensor } from "./torch-elementwise.js";
 import {
+  floatTensor,
   axisOf,
   floatsOf,
   isListOf,
@@ -50,7 +50,7 @@ import {
   type TorchRule,
   type TorchSymbol,
   transposed,
-} from "./torch-tensor.js";
+} from "./torch-elementwise.js";
 
 /** The axes of a reduction, and the lane of the operand at an index of the result. */
 function reductionOf({ input, dim, keepdim }: TorchArguments) {

@@ -15,6 +15,7 @@ import {
 import { choose, divide, power } from "./real.js";
 import { rationalOf, noRule } from "./rational.js";
 import {
+  elementwiseRules,
   isListOf,
   isTerm,
   lanewise,
@@ -25,8 +26,7 @@ import {
   type TorchSymbol,
   transposed,
   type TorchRule,
-} from "./torch-tensor.js";
-import { elementwiseRules } from "./torch-elementwise.js";
+} from "./torch-elementwise.js";
 import { foldRules } from "./torch-folds.js";
 import { shapeRules } from "./torch-shapes.js";
 

@@ -1,5 +1,5 @@
 /** Rules of torch's functions that create, move and select elements. */
-import { atAxis } from "../../types/axis.js";
+import { atAxis } from "../../types/dims.js";
 import { below, difference, equal, number, product, quotient, sum, type Term, atMost } from "../../symbolic/term.js";
 import { broadcastLane, isOne } from "../model/symbolic-environment.js";
 import { canonical, exactQuotient } from "./integer-form.js";
@@ -18,7 +18,7 @@ import {
   type TorchRule,
   type TorchSymbol,
   transposed,
-} from "./torch-tensor.js";
+} from "./torch-elementwise.js";
 
 function dimsOf(x: TorchSymbol): readonly TorchSymbol[] {
   if (!isListOf(x)) return [x];

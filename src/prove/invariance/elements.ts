@@ -18,7 +18,7 @@ import {
   termsIn,
   TRUE,
 } from "../../symbolic/term.js";
-import { atAxis } from "../../types/axis.js";
+import { atAxis } from "../../types/dims.js";
 import type { Budget } from "../algebra/budget.js";
 import { assume } from "../algebra/interpret.js";
 import { elementSymbols, normalizerOf, solveElements } from "../equivalence/compare.js";

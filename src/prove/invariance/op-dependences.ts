@@ -1,5 +1,5 @@
 /** The lanes of its operands that a lane of an op's result depends on, from the op's record. */
-import { atAxis } from "../../types/axis.js";
+import { atAxis } from "../../types/dims.js";
 import { type Argument, isFunction, isLiteral, operandOf, type OpStatement, type Value } from "../../ir/nodes.js";
 import type { OpFold } from "../../ir/op.js";
 import { walk, typedArguments } from "../../ir/walk.js";

@@ -1,5 +1,5 @@
 /** Symbolic accesses: for each lane, the index of an element of a tensor, and whether the lane is active. */
-import { atAxis } from "../../types/axis.js";
+import { atAxis } from "../../types/dims.js";
 import type { BoundsChecks, ViewAxis } from "../../analysis/in-bounds.js";
 import {
   type Argument,

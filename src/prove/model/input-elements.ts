@@ -2,7 +2,7 @@
  * The elements of an input, as an uninterpreted function of the index with the parameter's declared range. An empty
  * declared range implies an empty tensor: a value that no lane loads must imply nothing.
  */
-import { atAxis } from "../../types/axis.js";
+import { atAxis } from "../../types/dims.js";
 import { type HostBlock, paramsOf, type TensorParam } from "../../ir/nodes.js";
 import {
   andTerm,

@@ -1,5 +1,5 @@
 /** A launch with symbolic parameters, and the facts that are true before the first program runs. */
-import { atAxis } from "../../types/axis.js";
+import { atAxis } from "../../types/dims.js";
 import { tileSizes } from "../../analysis/dtype-bindings.js";
 import {
   type Argument,

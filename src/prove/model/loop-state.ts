@@ -20,7 +20,6 @@ import {
   isTruth,
   type TermKind,
 } from "../../symbolic/term.js";
-import { type Invariant, inferInvariants, type StateSnapshot, factsInLoop } from "./invariants.js";
 import { zip } from "../algebra/zip.js";
 import {
   type Environment,
@@ -33,8 +32,8 @@ import {
   type TermTile,
   tile,
 } from "./symbolic-environment.js";
-import { atAxis } from "../../types/axis.js";
-import { prefixSumOfBlocks } from "./partitions.js";
+import { atAxis } from "../../types/dims.js";
+import { prefixSumOfBlocks, type Invariant, inferInvariants, type StateSnapshot, factsInLoop } from "./partitions.js";
 import { Budget } from "../algebra/budget.js";
 import { assume, entails } from "../algebra/interpret.js";
 import type { SymbolicLaunch } from "./launch.js";

@@ -53,7 +53,7 @@ import {
   tileOf,
 } from "./symbolic-environment.js";
 import type { Event } from "./events.js";
-import type { Invariant } from "./invariants.js";
+import type { Invariant } from "./partitions.js";
 import { type ConstexprAssignment, type SymbolicLaunch, symbolicLaunch } from "./launch.js";
 import { stateOfLoop, stepSign } from "./loop-state.js";
 import { zip } from "../algebra/zip.js";

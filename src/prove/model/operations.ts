@@ -1,5 +1,5 @@
 /** The symbolic transfer functions of ops. A result without a rule is unknown. */
-import { atAxis, permuteAxes, unpermuteAxes } from "../../types/axis.js";
+import { atAxis, permuteAxes, unpermuteAxes } from "../../types/dims.js";
 import { type Argument, isList, isLiteral, type OpStatement, operandOf } from "../../ir/nodes.js";
 import type { Op, OperandKind, OpLowering } from "../../ir/op.js";
 import { typedArguments } from "../../ir/walk.js";

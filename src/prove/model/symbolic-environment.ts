@@ -18,7 +18,7 @@ import { atLeast, atMost, call, equal, number, symbol, type Term, substitute } f
 import type { CallFacts } from "../algebra/facts.js";
 import { zip } from "../algebra/zip.js";
 import { hostFacts, type Range, type SymbolicLaunch } from "./launch.js";
-import { atAxis } from "../../types/axis.js";
+import { atAxis } from "../../types/dims.js";
 
 // Symbolic values: a term for each lane of a kernel's values.
 

@@ -2,7 +2,7 @@
  * Upper limits on the sizes of a launch: int32 addressing, which the wrapper checks, CUDA's limits on grids, and
  * Triton's on tiles. 2^31 is a symbol, which keeps coefficients small.
  */
-import { compiledOps } from "../../analysis/compiled-ops.js";
+import { compiledOps } from "../../analysis/dtype-bindings.js";
 import {
   type KernelIR,
   paramsOf,

@@ -1,7 +1,6 @@
 /** fast-check arbitraries for test cases of a kernel, derived from its signature. */
 import fc from "fast-check";
 import { type Architecture, type DeviceProperties, H200 } from "../../compiled/gpus.js";
-import { boundarySizes } from "../../compiled/boundary-sizes.js";
 import {
   type TestCase,
   type CompiledKernel,
@@ -10,6 +9,7 @@ import {
   passedConstexprs,
   type Signature,
   type SpecialValue,
+  boundarySizes,
 } from "../../compiled/compiled-kernel.js";
 import { acceptedCase, nearestAcceptedCase, shrinkAccepted } from "./valid-cases.js";
 import { largestNumel } from "./cases.js";

@@ -23,8 +23,7 @@ import { isBuildError, compareWith, type OtherKernels, otherKernels } from "../i
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/errors.js";
 import type { CheckReport } from "../report/reports.js";
-import { openProofCache } from "../system/caches.js";
-import { version } from "../system/files.js";
+import { version, openProofCache } from "../system/files.js";
 import { printJson, progress } from "../system/streams.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
 

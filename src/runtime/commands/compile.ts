@@ -27,8 +27,7 @@ import { failureOf } from "../cases/outcome.js";
 import { measuredCases } from "../cases/command-cases.js";
 import type { PrewarmedNodes, PrewarmReport } from "../report/reports.js";
 import { prewarmRequest, runRequest } from "../devices/request.js";
-import { openWorkspace } from "../devices/workspace.js";
-import { type PythonDevice, parseDevice } from "../devices/device.js";
+import { type PythonDevice, parseDevice, openWorkspace } from "../devices/device.js";
 
 interface CompileOptions extends SelectionOptions {
   readonly targets?: readonly Target[];

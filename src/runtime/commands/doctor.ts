@@ -8,7 +8,7 @@ import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/errors.js";
 import type { DoctorReport, SetupReport } from "../report/reports.js";
 import { runProgram } from "../system/processes.js";
-import { readsTypeScript } from "../invocation/import-file.js";
+import { readsTypeScript } from "../invocation/kernels.js";
 import { printJson, progress } from "../system/streams.js";
 import { formatTable } from "../report/text-blocks.js";
 import type { PlainCommand } from "../invocation/command.js";

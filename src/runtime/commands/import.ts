@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { suggestName } from "../../diagnostics/message.js";
 import { TypeListError, parseTypes } from "../../import/given-types.js";
 import type { LaunchSignature } from "../../import/tree.js";
-import { thisMachine } from "../devices/machine.js";
+import { thisMachine } from "../devices/devices.js";
 import { importKernel, isEqual } from "../import-check/imported-kernel.js";
 import { openScratch } from "../import-check/scratch.js";
 import type { PlainCommand } from "../invocation/command.js";

@@ -1,5 +1,5 @@
 /** Every command, in the order of the help. */
-import { bench, plot } from "./bench.js";
+import { bench, plot, profile } from "./bench.js";
 import { check } from "./check.js";
 import type { KernelCommand, PlainCommand } from "../invocation/command.js";
 import { compile, prewarm } from "./compile.js";
@@ -9,11 +9,9 @@ import { emit } from "./emit.js";
 import { importTriton } from "./import.js";
 import { lsp } from "./lsp.js";
 import { packageKernels, create } from "./package.js";
-import { profile } from "./profile.js";
-import { run } from "./run.js";
 import { trace } from "./trace.js";
 import { tune } from "./tune.js";
-import { verify } from "./verify.js";
+import { verify, run } from "./verify.js";
 
 /** Related commands, under one heading of the help. */
 interface CommandGroup {

@@ -1,15 +1,13 @@
 import { Option } from "commander";
 import { text } from "node:stream/consumers";
 import { type PlainCommand, runnableOf } from "../invocation/command.js";
-import { importKernels } from "../invocation/kernels.js";
+import { importKernels, registerFor } from "../invocation/kernels.js";
 import { analyze, type AnalysisRequest, replaceReads } from "../language-server/file-analysis.js";
 import { EnvironmentError, exitCodes } from "../system/errors.js";
-import { openProofCache } from "../system/caches.js";
 import { printJson, type Streams } from "../system/streams.js";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { registerFor } from "../invocation/import-file.js";
-import { packageFolder } from "../system/files.js";
+import { packageFolder, openProofCache } from "../system/files.js";
 
 // Work ahead of a request: V8 then has compiled most functions that the request calls.
 

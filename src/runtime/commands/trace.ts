@@ -9,7 +9,7 @@ import { smallCase } from "../cases/command-cases.js";
 import { warn } from "../invocation/kernels.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
 import { parseAssignments, options, selectionFor, type SelectionOptions, configValues } from "../invocation/options.js";
-import { formatFinding } from "../report/text.js";
+import { formatFinding } from "../report/verify-report.js";
 import type { TraceReport } from "../report/reports.js";
 import { writeOutput } from "../system/files.js";
 import { exitCodes, UsageError } from "../system/errors.js";

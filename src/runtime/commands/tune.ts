@@ -3,8 +3,7 @@ import pc from "picocolors";
 import type { TestCase, CompiledKernel, Config, FoundConfigs } from "../../compiled/compiled-kernel.js";
 import { formatProgress } from "../target-compile/precompile.js";
 import { compileForTargets, problemsOf } from "../target-compile/targets.js";
-import { closeDevice } from "../devices/devices.js";
-import type { Machine } from "../devices/machine.js";
+import { closeDevice, type Machine } from "../devices/devices.js";
 import { checkOutput, writeOutput } from "../system/files.js";
 import { warn } from "../invocation/kernels.js";
 import { configAt } from "../cases/cases.js";
@@ -28,7 +27,7 @@ import {
   declaredConfigs,
   mergeConfigs,
 } from "../measure/candidates.js";
-import { limitsOf } from "../measure/roofline.js";
+import { limitsOf } from "../measure/benchmark.js";
 import { DEFAULT_BUDGET, searchInRounds } from "../measure/staged-search.js";
 import { rankCandidates, type RankingGpu, searchOrder } from "../measure/shortlist.js";
 import { bestOf, search, fastestConfigs, type Budget } from "../measure/tuner.js";

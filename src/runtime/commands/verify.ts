@@ -10,7 +10,6 @@ import {
 import type { Budget } from "../measure/tuner.js";
 import { UsageError, exitCodes } from "../system/errors.js";
 import { checkProofs } from "../report/proof-text.js";
-import { jsonProblem, mergeReports, jsonReport } from "../report/json.js";
 import { reproduceCase, type ThoroughOptions, verifyThoroughly } from "../verify/thorough.js";
 import type { KernelCommand, CommandTask, Runnable } from "../invocation/command.js";
 import pc from "picocolors";
@@ -20,12 +19,12 @@ import { formatProgress } from "../target-compile/precompile.js";
 import { closeDevice } from "../devices/devices.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { explainHint } from "../report/text-blocks.js";
-import { textReport } from "../report/text.js";
+import { textReport, jsonProblem, mergeReports, jsonReport } from "../report/verify-report.js";
 import type { RunReport } from "../report/reports.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
-import { summarize } from "../verify/summary.js";
-import type { Verification } from "../verify/plan-cases.js";
+import { type Verification, summarize, verify as verifyKernel } from "../verify/plan-cases.js";
 import type { Device } from "../devices/device.js";
+import { chosenDevice } from "../invocation/chosen-device.js";
 
 // The common part of `run` and `verify`: builds the kernels, opens the devices and writes the reports.
 
@@ -38,7 +37,7 @@ type Verify = (
 ) => Promise<Verification>;
 
 /** Builds the kernels. `prepare` checks the options against each kernel. The task verifies the kernels sequentially. */
-export async function planVerification(
+async function planVerification(
   kernels: readonly Runnable[],
   options: SelectionOptions & DeviceOptions,
   streams: Streams,
@@ -171,3 +170,44 @@ function timeLimits(
     return { timeLimitMs: Math.max(0, end - performance.now()) / remainingRuns, limitsAll: true };
   };
 }
+
+export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
+  name: "run",
+  description: "verify against the reference on the best available device",
+  example: "run gemm.ts --shape M=300,N=200,K=100",
+  options: [
+    options.device,
+    options.shape,
+    options.dtype,
+    options.config,
+    options.seed,
+    options.rtol,
+    options.atol,
+    options.deadline,
+    options.order,
+    options.kernel,
+    options.python,
+    options.processes,
+    options.watch,
+    options.json,
+    options.verbose,
+  ],
+  problem: jsonProblem,
+  checkOptions({ order, device }) {
+    if (order && chosenDevice(device).device !== "eval")
+      throw new UsageError("--order: only the evaluator runs programs in a chosen order; add --device eval");
+  },
+  plan: (kernels, flags, streams) =>
+    planVerification(kernels, flags, streams, (kernel) => {
+      const selection = selectionFor(kernel, flags);
+      return (device, show, onCompiled) =>
+        verifyKernel(kernel, device, {
+          selection,
+          tolerance: toleranceOf(flags),
+          order: flags.order,
+          onCompiled,
+          deadlineMs: flags.deadline * 1000,
+          onOutcome: (_, done, planned) => show(done, planned),
+        });
+    }),
+};

@@ -10,8 +10,7 @@ import { type Host, isHost } from "../worker/host.js";
 import { UsageError } from "../system/errors.js";
 import { failureOf } from "../cases/outcome.js";
 import { callRequest, type RawTensor } from "./request.js";
-import { checkedKernel, openWorkspace, type Workspace } from "./workspace.js";
-import type { Device } from "./device.js";
+import { type Device, checkedKernel, openWorkspace, type Workspace } from "./device.js";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 
 export interface DeviceCall {

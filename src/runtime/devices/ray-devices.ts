@@ -7,9 +7,8 @@ import {
   whyUnsupported,
   whyWithoutRay,
 } from "../worker/environment.js";
-import { MAX_PROCESSES } from "../worker/worker.js";
+import { MAX_PROCESSES, WorkerPool } from "../worker/worker.js";
 import type { HelloResult } from "../worker/protocol.js";
-import { WorkerPool } from "../worker/worker-pool.js";
 import { EnvironmentError } from "../system/errors.js";
 import {
   type AheadCompilers,

@@ -14,7 +14,7 @@ import type { LiftedTensor } from "../../import/lift/lifted-tensors.js";
 import type { LeftOut } from "../../import/left-out.js";
 import { forCalls, type LaunchArgument, type KernelTree } from "../../import/tree.js";
 import { UnsupportedConstruct } from "../../import/value.js";
-import { openWorkspace } from "../devices/workspace.js";
+import { openWorkspace } from "../devices/device.js";
 import { importKernels, isBuildError } from "../invocation/kernels.js";
 import type { CallMatch, ReadCall, ReadKernel } from "../worker/protocol.js";
 import type { ImportOutcome } from "../report/reports.js";

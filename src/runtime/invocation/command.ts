@@ -3,7 +3,7 @@
  */
 import type { Option } from "commander";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
-import type { Machine } from "../devices/machine.js";
+import type { Machine } from "../devices/devices.js";
 import type { Streams } from "../system/streams.js";
 
 /** A kernel as commands see it: a name and a build function. */

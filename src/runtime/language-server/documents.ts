@@ -2,8 +2,7 @@
 import { existsSync, realpathSync, rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { createProofFolder } from "../system/caches.js";
-import { sourcesOf } from "../system/files.js";
+import { sourcesOf, createProofFolder } from "../system/files.js";
 import type { AnalysisOutcome, AnalysisRequest, Texts } from "./file-analysis.js";
 import { text } from "node:stream/consumers";
 import { kernelFile } from "../../diagnostics/catalog/command-codes.js";

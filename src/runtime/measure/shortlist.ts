@@ -9,9 +9,8 @@ import type {
   SearchSpace,
   TileRole,
 } from "../../compiled/compiled-kernel.js";
-import { combinations, type Pruned, whyInvalid, declaredConfigs } from "./candidates.js";
-import { type DeviceLimits, bytesOf, rateOf } from "./roofline.js";
-import { configKey } from "./trial-cache.js";
+import { combinations, type Pruned, whyInvalid, declaredConfigs, configKey } from "./candidates.js";
+import { type DeviceLimits, bytesOf, rateOf } from "./benchmark.js";
 import { H200 } from "../../compiled/gpus.js";
 import { valuesOf } from "../cases/cases.js";
 

@@ -3,9 +3,8 @@
  * Configs that exceed the GPU's resources are detected by compiling them first.
  */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
-import { openWorkspace, type Workspace } from "../devices/workspace.js";
 import { type RankingGpu, searchOrder } from "./shortlist.js";
-import { ofCase, type Trial, TrialCache, valuesKey } from "./trial-cache.js";
+import { ofCase, type Trial, TrialCache, valuesKey } from "./candidates.js";
 import {
   type SearchOptions,
   type SearchResult,
@@ -15,7 +14,7 @@ import {
   timeAgain,
   tryInCase,
 } from "./tuner.js";
-import type { PythonDevice } from "../devices/device.js";
+import { type PythonDevice, openWorkspace, type Workspace } from "../devices/device.js";
 import { compileRequest } from "../devices/request.js";
 import { problemsOf } from "../target-compile/targets.js";
 import { failureOf } from "../cases/outcome.js";

@@ -2,16 +2,15 @@
 import fc from "fast-check";
 import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { configAt } from "../cases/cases.js";
-import { openWorkspace, type Workspace } from "../devices/workspace.js";
 import type { Timing } from "../worker/protocol.js";
-import { type Trial, TrialCache, ofCase } from "./trial-cache.js";
-import type { PythonDevice } from "../devices/device.js";
+import { type Trial, TrialCache, ofCase } from "./candidates.js";
+import { type PythonDevice, openWorkspace, type Workspace } from "../devices/device.js";
 import { precompile } from "../target-compile/precompile.js";
 import { failureOf } from "../cases/outcome.js";
 import { benchRequest, runRequest } from "../devices/request.js";
-import type { Member } from "../worker/worker-pool.js";
+import type { Member } from "../worker/worker.js";
 import { runInWorker } from "../verify/case-steps.js";
-import { headline } from "../verify/summary.js";
+import { headline } from "../verify/plan-cases.js";
 import type { Iterations } from "./benchmark.js";
 import { UsageError } from "../system/errors.js";
 

@@ -9,7 +9,7 @@ import type {
   TensorSignature,
   Tolerance,
 } from "../../compiled/compiled-kernel.js";
-import { requirements, supportedVersions } from "../../compiled/versions.js";
+import { requirements, supportedVersions, isTorchNamespace } from "../../compiled/versions.js";
 import { gradientTolerance, toleranceFor, declaredToleranceFor, declaredTolerance } from "../../compiled/tolerance.js";
 import { deviceLimits } from "../verify/runner.js";
 import { type Limits, planCases, type PlannedCase } from "../cases/cases.js";
@@ -17,7 +17,6 @@ import { dtypeOf } from "../devices/request.js";
 import { packageFolder, version as generatorVersion } from "../system/files.js";
 import { relocateMap } from "../cases/outcome.js";
 import { readFileSync } from "node:fs";
-import { isTorchNamespace } from "../../compiled/torch-namespaces.js";
 import { lockFile } from "../worker/environment.js";
 
 /** Formats Python text as `ruff format` does. */

@@ -9,9 +9,8 @@ import {
   type Reply,
   type WorkerRequest,
 } from "../worker/protocol.js";
-import type { RequestServer } from "../worker/worker-pool.js";
-import { stoppedReply, lostReply } from "../worker/worker.js";
-import { keyOfText } from "../system/caches.js";
+import { stoppedReply, lostReply, type RequestServer } from "../worker/worker.js";
+import { keyOfText } from "../system/files.js";
 import { EnvironmentError } from "../system/errors.js";
 import { lastLine, withDeadline, type Ending, loadExeca, ProcessGroup } from "../system/processes.js";
 

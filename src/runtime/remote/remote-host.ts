@@ -12,8 +12,7 @@ import {
   type WorkerLink,
   pythonFolder,
 } from "../worker/host.js";
-import { cacheFolder } from "../system/caches.js";
-import { writeProblem } from "../system/files.js";
+import { writeProblem, cacheFolder } from "../system/files.js";
 import { EnvironmentError } from "../system/errors.js";
 import { type ProgramResult, withDeadline, type Ending, loadExeca } from "../system/processes.js";
 import { Connection, type Facts, RemoteError } from "./connection.js";

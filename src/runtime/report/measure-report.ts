@@ -1,8 +1,14 @@
 /** The reports of `bench` and `tune`: a table for people, and JSON, which also feeds plots. */
 import type pc from "picocolors";
-import type { Benchmark, Iterations, Measurement } from "../measure/benchmark.js";
+import {
+  type Benchmark,
+  type Iterations,
+  type Measurement,
+  limitsOf,
+  type DeviceLimits,
+  bytesOf,
+} from "../measure/benchmark.js";
 import { configAt, formatCase, valuesOf } from "../cases/cases.js";
-import { limitsOf, type DeviceLimits, bytesOf } from "../measure/roofline.js";
 import type { Timing } from "../worker/protocol.js";
 import type { BenchCaseReport, BenchReport, KernelBenchReport, ConfigValues, TuneReport } from "./reports.js";
 import { formatTable } from "./text-blocks.js";

@@ -32,7 +32,7 @@ import {
 } from "../../diagnostics/diagnostic.js";
 import { type Suggestion, suggestRemedies } from "./suggest-remedies.js";
 import { formatNumber } from "../../compiled/canonical-json.js";
-import { refusedShapes } from "../cases/refused-cases.js";
+import { refusedShapes } from "../cases/command-cases.js";
 
 const locationKey = ({ at }: Obligation): string => `${at?.file} ${at?.line}:${at?.column}`;
 

@@ -19,7 +19,7 @@ import type { Diagnostic, Location } from "../../diagnostics/diagnostic.js";
 import type { WrittenTensor } from "../../visualize/program-map.js";
 import type { Counts } from "../../visualize/access-map.js";
 import type { CaseFailure, WorstElement } from "../cases/outcome.js";
-import type { DeviceLimits, RooflineBound } from "../measure/roofline.js";
+import type { DeviceLimits, RooflineBound } from "../measure/benchmark.js";
 import type { GpuState, Timing } from "../worker/protocol.js";
 
 // docs/cli.md shows these types, each between its marker and the next.

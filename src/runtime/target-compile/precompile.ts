@@ -4,7 +4,7 @@
  */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { configsFor } from "../../compiled/gpus.js";
-import type { WorkerPool } from "../worker/worker-pool.js";
+import type { WorkerPool } from "../worker/worker.js";
 import type { HelloResult, LaunchesResult, RunRequest } from "../worker/protocol.js";
 import type { PythonDevice } from "../devices/device.js";
 

@@ -3,14 +3,14 @@ import { cacheKey } from "../../compiled/canonical-json.js";
 import { join } from "node:path";
 import { type TestCase, type CompiledKernel, formatSizes, type Layout } from "../../compiled/compiled-kernel.js";
 import { COMPILE_DEADLINE_MS } from "./precompile.js";
-import { cacheFolder, keyOfText, readCache, withoutConfigs, writeCached } from "../system/caches.js";
+import { cacheFolder, keyOfText, readCache, withoutConfigs, writeCached } from "../system/files.js";
 import { supportsGpu } from "../../compiled/gpus.js";
 import { configAt, formatCase } from "../cases/cases.js";
 import { compileCases, tmaCompatibleCase } from "../cases/command-cases.js";
 import { constexprDims } from "../cases/shapes.js";
 import { specializedCases } from "../cases/features.js";
 import { configsOf, type Selection } from "../cases/selection.js";
-import type { CompileService } from "../devices/machine.js";
+import type { CompileService } from "../devices/devices.js";
 import { type CaseFailure, failureOf } from "../cases/outcome.js";
 import {
   PROTOCOL_VERSION,
@@ -20,12 +20,11 @@ import {
   type VerifyRequest,
 } from "../worker/protocol.js";
 import { compileRequest } from "../devices/request.js";
-import { openWorkspace, type Workspace } from "../devices/workspace.js";
 import { occupancyOf, type Occupancy, type Target } from "../system/gpu-targets.js";
-import type { RequestServer } from "../worker/worker-pool.js";
+import type { RequestServer } from "../worker/worker.js";
 import { statSync } from "node:fs";
 import { formatMessage, formatList } from "../../diagnostics/message.js";
-import type { PythonDevice } from "../devices/device.js";
+import { type PythonDevice, openWorkspace, type Workspace } from "../devices/device.js";
 import {
   compileError,
   compileMiscompiled,

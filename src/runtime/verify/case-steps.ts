@@ -1,7 +1,7 @@
 /** Runs a case: compiles its kernel, then runs it in the Python worker, or on the evaluator. */
 import type { CompiledKernel, Tolerance, TestCase, Evaluation, ProgramOrder } from "../../compiled/compiled-kernel.js";
 import type { PlannedCase } from "../cases/cases.js";
-import type { RequestServer } from "../worker/worker-pool.js";
+import type { RequestServer } from "../worker/worker.js";
 import { faultsOfCase } from "../target-compile/targets.js";
 import { type Outcome, type OutputComparison, failureOf, evaluatorFailure } from "../cases/outcome.js";
 import {
@@ -12,8 +12,7 @@ import {
   type RunRequest,
 } from "../worker/protocol.js";
 import { verifyRequest } from "../devices/request.js";
-import type { Workspace } from "../devices/workspace.js";
-import type { PythonDevice } from "../devices/device.js";
+import type { PythonDevice, Workspace } from "../devices/device.js";
 import { cacheKey } from "../../compiled/canonical-json.js";
 import { type Precompilation, startPrecompile } from "../target-compile/precompile.js";
 

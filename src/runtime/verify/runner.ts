@@ -1,7 +1,7 @@
 /** Runs cases of one kernel on a device sequentially: in the worker, or on the evaluator. */
 import { ALGORITHM_CHECK } from "../../compiled/errors.js";
 import { type TestCase, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
-import { missingRequirement } from "../cases/refused-cases.js";
+import { missingRequirement } from "../cases/command-cases.js";
 import {
   runInWorker,
   needsPointer,
@@ -12,13 +12,12 @@ import {
   checkOverflow,
 } from "./case-steps.js";
 import { costOf, type PlannedCase, type Limits } from "../cases/cases.js";
-import { QUEUE_DEPTH, type Member } from "../worker/worker-pool.js";
+import { QUEUE_DEPTH, type Member } from "../worker/worker.js";
 import { wasCompared, type Outcome } from "../cases/outcome.js";
 import { verifyRequest } from "../devices/request.js";
 import { formatLocation } from "../../diagnostics/diagnostic.js";
 import { isCancelling } from "../../compiled/tolerance.js";
-import { checkedKernel, openWorkspace } from "../devices/workspace.js";
-import type { Device, PythonDevice } from "../devices/device.js";
+import { type Device, type PythonDevice, checkedKernel, openWorkspace } from "../devices/device.js";
 import { cacheKey } from "../../compiled/canonical-json.js";
 import { withDeadline } from "../system/processes.js";
 

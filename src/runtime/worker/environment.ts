@@ -10,7 +10,7 @@ import {
   keyOfText,
   readCache,
   writeCached,
-} from "../system/caches.js";
+} from "../system/files.js";
 import { type Host, pythonFolder, pythonScript } from "./host.js";
 import { realpath, stat } from "node:fs/promises";
 import { lastLine, type ProgramResult, runProgram } from "../system/processes.js";

@@ -5,7 +5,6 @@
 import { readFile, mkdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { supportedVersions, versionsIn } from "../../compiled/versions.js";
-import { environmentFolder, readyMarker, venvPython } from "../system/caches.js";
 import { lockFile } from "./environment.js";
 import { EnvironmentError } from "../system/errors.js";
 import { type Host, type RunOptions, pythonScript, pythonEnv, pythonModule } from "./host.js";
@@ -13,7 +12,7 @@ import { defaultStartMs } from "./worker.js";
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { replaceFile } from "../system/files.js";
+import { replaceFile, environmentFolder, readyMarker, venvPython } from "../system/files.js";
 import { type ProgramResult, runProgram, acquireLock } from "../system/processes.js";
 
 export interface SetupOptions {

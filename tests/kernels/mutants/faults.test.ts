@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TestCase, CompiledKernel, TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { type ExecutionMode, toleranceFor } from "../../../src/compiled/tolerance.js";
 import { compareOutput, magnitude } from "../../../src/eval/compare-outputs.js";
-import { type FloatDType, isFloat } from "../../../src/numerics/numeric.js";
+import { type FloatDType, isFloat } from "../../../src/numerics/numeric-int.js";
 import { round } from "../../../src/numerics/numeric-float.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";

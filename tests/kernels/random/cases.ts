@@ -2,7 +2,7 @@
 import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
-import type { TileData } from "../../../src/numerics/numeric.js";
+import type { TileData } from "../../../src/numerics/numeric-int.js";
 import { toBytes } from "../../../src/numerics/numeric-bits.js";
 import { toWire } from "../../../src/runtime/worker/protocol.js";
 import { recipeOf } from "./draw.js";

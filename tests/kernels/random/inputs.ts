@@ -4,7 +4,7 @@ import { uniform } from "../../../src/numerics/random.js";
 import { sizeOf } from "../../../src/numerics/array.js";
 import { type DTypeName, dtypeTable, isSigned } from "../../../src/types/dtype.js";
 import { allocate } from "../../../src/numerics/buffer-pool.js";
-import { type BigData, isBig, isFloat, type NumberData } from "../../../src/numerics/numeric.js";
+import { type BigData, isBig, isFloat, type NumberData } from "../../../src/numerics/numeric-int.js";
 import { round } from "../../../src/numerics/numeric-float.js";
 
 const LARGEST: Partial<Record<DTypeName, number>> = {

@@ -4,8 +4,7 @@
  * and dropping a step leaves a recipe.
  */
 import fc from "fast-check";
-import type { DTypeName } from "../../../src/types/dtype.js";
-import { dtypeTargets } from "../../../src/types/targets.js";
+import { type DTypeName, dtypeTargets } from "../../../src/types/dtype.js";
 import { operandsOf, samples } from "../../triton/ops/samples.js";
 
 /** A tensor that the kernel reads, and how it addresses it. */

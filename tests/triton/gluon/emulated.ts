@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { CompiledKernel, TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { allocate } from "../../../src/numerics/buffer-pool.js";
 import { sizeOf } from "../../../src/numerics/array.js";
-import { isFloat } from "../../../src/numerics/numeric.js";
+import { isFloat } from "../../../src/numerics/numeric-int.js";
 import { uniform } from "../../../src/numerics/random.js";
 import { dtypeTable, type DTypeName } from "../../../src/types/dtype.js";
 import { runScript, requirePython } from "../../support/python.js";

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { tileArray } from "../../../src/numerics/array.js";
 import { cast } from "../../../src/numerics/array-cast.js";
 import { isSigned, type DTypeName } from "../../../src/types/dtype.js";
-import { bitsOf, isFloat } from "../../../src/numerics/numeric.js";
+import { bitsOf, isFloat } from "../../../src/numerics/numeric-int.js";
 import { fromBytes } from "../../../src/numerics/numeric-bits.js";
 import { sampledTests } from "../../support/sampled-tests.js";
 import { requirePython, mlDtypes, runScript } from "../../support/python.js";

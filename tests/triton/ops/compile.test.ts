@@ -3,8 +3,7 @@
  * infers the type that we declare.
  */
 import { describe, expect, test } from "vitest";
-import { dtypeTargets, type Backend, type Targets } from "../../../src/types/targets.js";
-import type { DTypeName } from "../../../src/types/dtype.js";
+import { type DTypeName, dtypeTargets, type Backend, type Targets } from "../../../src/types/dtype.js";
 import { table } from "../../../src/ops/table.js";
 import { sampleCases } from "../../support/sampled-tests.js";
 import { requirePython, runScript } from "../../support/python.js";

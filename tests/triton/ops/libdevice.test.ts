@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { tileArray, type TileArray } from "../../../src/numerics/array.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
 import { libdeviceTable } from "../../../src/rules/libdevice-table.js";
-import { isFloat } from "../../../src/numerics/numeric.js";
+import { isFloat } from "../../../src/numerics/numeric-int.js";
 import { fromBytes } from "../../../src/numerics/numeric-bits.js";
 import { dtypeOfLetter } from "../../../src/rules/libdevice-rules.js";
 import { opOf } from "../../../src/ops/define.js";

@@ -10,7 +10,7 @@ import { opOf } from "../../../src/ops/define.js";
 import * as ops from "../../../src/ops/index.js";
 import * as views from "../../../src/ops/view.js";
 import { table } from "../../../src/ops/table.js";
-import { isFloat } from "../../../src/numerics/numeric.js";
+import { isFloat } from "../../../src/numerics/numeric-int.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
 import { sampleCases } from "../../support/sampled-tests.js";
 import { requirePython, type CaseError, runScript } from "../../support/python.js";

@@ -1,7 +1,7 @@
 /** Values that nothing uses: JavaScript takes a traced truth value for true without a word. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl, TileScriptError } from "tilescript";
-import { checkUnused } from "../../../src/check/unused-values.js";
+import { checkUnused } from "../../../src/check/structure.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
 import { traceAndCheck } from "../../../src/pipeline/trace-and-check.js";

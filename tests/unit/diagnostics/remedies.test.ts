@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { build, kernel, main, tensor, tl } from "tilescript";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
-import { refusedShapes } from "../../../src/runtime/cases/refused-cases.js";
+import { refusedShapes } from "../../../src/runtime/cases/command-cases.js";
 import { proofDiagnostics } from "../../../src/runtime/report/proof-text.js";
 
 const folder = join(import.meta.dirname, `../../../node_modules/.cache/remedies-${process.pid}`);

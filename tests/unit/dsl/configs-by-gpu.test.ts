@@ -8,7 +8,7 @@ import { compileCases } from "../../../src/runtime/cases/command-cases.js";
 import { cases } from "../../../src/runtime/cases/arbitrary.js";
 import { inEveryConfig } from "../../../src/runtime/target-compile/precompile.js";
 import { candidatesOf, mergeConfigs } from "../../../src/runtime/measure/candidates.js";
-import { withoutConfigs } from "../../../src/runtime/system/caches.js";
+import { withoutConfigs } from "../../../src/runtime/system/files.js";
 import { buildWith } from "../../../src/pipeline/build.js";
 import { copyByGpu } from "../../support/fixtures/copy-by-gpu.js";
 import fc from "fast-check";

@@ -1,6 +1,6 @@
 /** What follows from conditions that Triton knows when it compiles. */
 import { expect, it } from "vitest";
-import { implies } from "../../../src/ir/implication.js";
+import { implies } from "../../../src/ir/builder.js";
 
 it.each([
   [["A"], ["A"]],

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { dtypeNames } from "../../../src/types/dtype.js";
 import { allocate } from "../../../src/numerics/buffer-pool.js";
-import { bitsOf, isFloat } from "../../../src/numerics/numeric.js";
 import {
   fromBits,
   fromBytes,
@@ -34,6 +33,8 @@ import {
   umulhiBig,
   wrap,
   wrapBig,
+  bitsOf,
+  isFloat,
 } from "../../../src/numerics/numeric-int.js";
 
 const narrowFloats = dtypeNames.filter(isFloat).filter((dtype) => dtype !== "float32" && dtype !== "float64");

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { gemm } from "../../../examples/gemm.js";
 import { build } from "../../../src/pipeline/build.js";
-import { requireBarriers } from "../../../src/pipeline/warp-specialization.js";
+import { requireBarriers } from "../../../src/pipeline/compiled-parts.js";
 import { barrierLines } from "../../../src/runtime/report/proof-text.js";
 import * as attentions from "../codegen/fixtures/attentions.js";
 import * as products from "../codegen/fixtures/products.js";

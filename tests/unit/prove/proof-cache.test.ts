@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, expect, test } from "vitest";
 import type { Certificate, CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
-import { openProofCache } from "../../../src/runtime/system/caches.js";
+import { openProofCache } from "../../../src/runtime/system/files.js";
 
 const folder = mkdtempSync(join(import.meta.dirname, ".kept-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import type { Op } from "../../../src/ir/op.js";
 import type { Runtime } from "../../../src/values/runtime-values.js";
 import { fromNumbers, type TileArray } from "../../../src/numerics/array.js";
-import { isBig } from "../../../src/numerics/numeric.js";
+import { isBig } from "../../../src/numerics/numeric-int.js";
 import { table } from "../../../src/ops/table.js";
 import { combineFixpoint } from "../../../src/prove/properties/padding/abstract-lane.js";
 import { Valuation } from "../../../src/prove/launch-search.js";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "../../../src/index.js";
 import { build } from "../../../src/pipeline/build.js";
 import { openDevice } from "../../../src/runtime/devices/devices.js";
-import { summarize } from "../../../src/runtime/verify/summary.js";
+import { summarize } from "../../../src/runtime/verify/plan-cases.js";
 import { verifyThoroughly } from "../../../src/runtime/verify/thorough.js";
 
 const gathering = kernel(

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { measuredCases, parseSweep } from "../../../src/runtime/cases/command-cases.js";
-import { bytesOf, limitsOf, roofOf } from "../../../src/runtime/measure/roofline.js";
+import { bytesOf, limitsOf, roofOf } from "../../../src/runtime/measure/benchmark.js";
 import type { Problem } from "../../../src/runtime/report/reports.js";
 import { vectorAdd } from "../../support/fixtures/vector-add.js";
 import { tunedGemm } from "../../support/fixtures/tuned-gemm.js";

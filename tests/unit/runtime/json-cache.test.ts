@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { readCache, writeCached, openProofCache } from "../../../src/runtime/system/caches.js";
+import { readCache, writeCached, openProofCache } from "../../../src/runtime/system/files.js";
 const folder = await mkdtemp(join(tmpdir(), "cached-"));
 afterAll(() => rm(folder, { recursive: true }));
 

@@ -3,12 +3,11 @@ import { expect, test } from "vitest";
 import { build, constexpr, kernel, op, tensor, tl } from "tilescript";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { supportsGpu, formatTargets } from "../../../src/compiled/gpus.js";
-import { localCompilers } from "../../../src/runtime/devices/machine.js";
+import { localCompilers } from "../../../src/runtime/devices/devices.js";
 import { compileForTargets } from "../../../src/runtime/target-compile/targets.js";
 import { compileDiagnostics, compileJson, compileText } from "../../../src/runtime/report/compile-report.js";
 import { parseTargets, targets } from "../../../src/runtime/system/gpu-targets.js";
-import { verify, whyNotRunOn } from "../../../src/runtime/verify/plan-cases.js";
-import { summarize } from "../../../src/runtime/verify/summary.js";
+import { verify, whyNotRunOn, summarize } from "../../../src/runtime/verify/plan-cases.js";
 import pc from "picocolors";
 import type { Device } from "../../../src/runtime/devices/device.js";
 

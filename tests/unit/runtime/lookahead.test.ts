@@ -1,8 +1,7 @@
 /** Work for several workers: what is begun early, and that results do not depend on it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { WorkerPool } from "../../../src/runtime/worker/worker-pool.js";
-import { Worker } from "../../../src/runtime/worker/worker.js";
+import { Worker, WorkerPool } from "../../../src/runtime/worker/worker.js";
 import { Lookahead } from "../../../src/runtime/verify/runner.js";
 
 /** Counts what is in progress. Later items are done sooner. */

@@ -2,11 +2,9 @@
 import { expect, test } from "vitest";
 import { build, constexpr, kernel, op, tensor, tl } from "tilescript";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
-import { missingRequirement } from "../../../src/runtime/cases/refused-cases.js";
+import { missingRequirement } from "../../../src/runtime/cases/command-cases.js";
 import { failureOf } from "../../../src/runtime/cases/outcome.js";
-import { verify } from "../../../src/runtime/verify/plan-cases.js";
-import { summarize } from "../../../src/runtime/verify/summary.js";
-
+import { verify, summarize } from "../../../src/runtime/verify/plan-cases.js";
 const device = { kind: "eval", reason: "", unchecked: [] } as const;
 
 /** A kernel that copies the first elements of a tensor, with this reference. */

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "tilescript";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
-import { refusedShapes } from "../../../src/runtime/cases/refused-cases.js";
+import { refusedShapes } from "../../../src/runtime/cases/command-cases.js";
 
 const rows = (shapes: readonly { readonly N: number }[]) =>
   compile(

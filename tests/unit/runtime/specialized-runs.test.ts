@@ -6,8 +6,7 @@ import { cases } from "../../../src/runtime/cases/arbitrary.js";
 import { tmaCompatibleCase } from "../../../src/runtime/cases/command-cases.js";
 import type { Outcome } from "../../../src/runtime/cases/outcome.js";
 import { openDevice } from "../../../src/runtime/devices/devices.js";
-import { summarize } from "../../../src/runtime/verify/summary.js";
-import { verify } from "../../../src/runtime/verify/plan-cases.js";
+import { verify, summarize } from "../../../src/runtime/verify/plan-cases.js";
 import { fc } from "../../support/property.js";
 
 const device = await openDevice({ device: "eval" });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
-import { TrialCache } from "../../../src/runtime/measure/trial-cache.js";
+import { TrialCache } from "../../../src/runtime/measure/candidates.js";
 import type { PythonDevice } from "../../../src/runtime/devices/device.js";
 
 const folder = mkdtempSync(join(tmpdir(), "tilescript-trials-"));

@@ -8,9 +8,8 @@ import { buildWith } from "../../../src/pipeline/build.js";
 import type { CompiledKernel, Config } from "../../../src/compiled/compiled-kernel.js";
 import { rewriteConfigs } from "../../../src/runtime/invocation/edits.js";
 import type { TuneReport } from "../../../src/runtime/report/reports.js";
-import { candidatesOf, pruneByRules, refusedEverywhere } from "../../../src/runtime/measure/candidates.js";
+import { candidatesOf, pruneByRules, refusedEverywhere, type Trial } from "../../../src/runtime/measure/candidates.js";
 import { bestOf, orderOf, fastestConfigs, parseBudget } from "../../../src/runtime/measure/tuner.js";
-import type { Trial } from "../../../src/runtime/measure/trial-cache.js";
 import { tunedGemm } from "../../support/fixtures/tuned-gemm.js";
 
 const gemm = await build(tunedGemm);

@@ -1,7 +1,7 @@
 /** What broke in our own code is told apart from what an author's code threw, with what a report needs. */
 import { expect, test } from "vitest";
 import { formatList } from "../../../src/diagnostics/message.js";
-import { thrownDiagnostics } from "../../../src/runtime/cli/uncaught-errors.js";
+import { thrownDiagnostics } from "../../../src/runtime/cli/cli.js";
 import { version } from "../../../src/runtime/system/files.js";
 
 function thrownBy(action: () => unknown): unknown {

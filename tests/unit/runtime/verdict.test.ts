@@ -4,10 +4,9 @@ import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import type { TestCase, CompiledKernel, Evaluation } from "../../../src/compiled/compiled-kernel.js";
 import { cases } from "../../../src/runtime/cases/arbitrary.js";
 import { openDevice } from "../../../src/runtime/devices/devices.js";
-import { summarize, type Summary } from "../../../src/runtime/verify/summary.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { verifyThoroughly } from "../../../src/runtime/verify/thorough.js";
-import { verify, type Verification } from "../../../src/runtime/verify/plan-cases.js";
+import { verify, type Verification, summarize, type Summary } from "../../../src/runtime/verify/plan-cases.js";
 import { vectorAdd } from "../../support/fixtures/vector-add.js";
 import { fc } from "../../support/property.js";
 

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { removeStaleModules } from "../../../src/runtime/devices/workspace.js";
+import { removeStaleModules } from "../../../src/runtime/devices/device.js";
 
 const { TMPDIR } = process.env;
 let folder: string;

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { parseFrame } from "../../../src/diagnostics/callsite.js";
 import { createSourceIndex } from "../../../src/source/call-site-index.js";
-import { indexTexts } from "../../../src/source/file-texts.js";
+import { indexTexts } from "../../../src/source/indexed-files.js";
 import { resolvePath } from "../../../src/source/author-modules.js";
 
 const path = resolve("examples/gemm.ts");

@@ -1,9 +1,7 @@
 /** Expressions too deep for JavaScript's stack are refused at their line, where a RangeError had no place. */
 import { expect, test } from "vitest";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
-import { withStackGuard } from "../../../src/source/indexed-files.js";
-import { indexTexts } from "../../../src/source/file-texts.js";
-
+import { withStackGuard, indexTexts } from "../../../src/source/indexed-files.js";
 const FILE = "/deep.ts";
 const header = 'import { tl } from "tilescript";\nconst f = tl.programId(0);\n';
 

@@ -1,5 +1,5 @@
 /** The transfer functions of reductions, scans and products. They record masked lanes that change a result. */
-import { atAxis, checkedAxis } from "../../../types/axis.js";
+import { atAxis, checkedAxis } from "../../../types/dims.js";
 import { type FunctionIR, isFunction, isList, type OpStatement, type Value } from "../../../ir/nodes.js";
 import type { OpFold } from "../../../ir/op.js";
 import { typedArguments } from "../../../ir/walk.js";

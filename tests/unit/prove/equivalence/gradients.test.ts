@@ -2,11 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, op, tensor, tl } from "../../../../src/index.js";
 import { withMonomials } from "../../../../src/prove/algebra/polynomial.js";
-import { type Computes, operatorComputes } from "../../../../src/prove/equivalence/computes.js";
-import { Derivative } from "../../../../src/prove/equivalence/gradients.js";
+import { type Computes, operatorComputes, Derivative } from "../../../../src/prove/equivalence/computes.js";
 import { NoRule } from "../../../../src/prove/equivalence/rational.js";
-import { elementwiseRules } from "../../../../src/prove/equivalence/torch-elementwise.js";
-import { tensorOf } from "../../../../src/prove/equivalence/torch-tensor.js";
+import { elementwiseRules, tensorOf } from "../../../../src/prove/equivalence/torch-elementwise.js";
 import { input, one, type Real } from "../../../../src/prove/equivalence/real.js";
 import { andTerm, atLeast, below, number, symbol, withTermTable } from "../../../../src/symbolic/term.js";
 import { RealValuation } from "../../../support/real-valuation.js";

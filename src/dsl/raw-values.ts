@@ -1,3 +1,4 @@
+/** Values of authors who build without the type checker or cast its errors away. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { paramDefault } from "../diagnostics/catalog/param-codes.js";
 import { round } from "../numerics/numeric-float.js";

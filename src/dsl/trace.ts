@@ -1,3 +1,4 @@
+/** Traces a kernel: runs the author's functions with symbolic arguments and records them as IR. */
 import { checkOutputTolerances, type ToleratedOutput } from "../compiled/tolerance.js";
 import { launchOptionNames, SPECIALIZE_MODES, type Specialize } from "../compiled/compiled-kernel.js";
 import {

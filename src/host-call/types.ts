@@ -1,3 +1,4 @@
+/** The types of a call's arguments and results, derived from the types of the kernel's params. */
 import type { DeviceProperties, DeviceName } from "../compiled/gpus.js";
 import type { Comparison, Finding, GivenTolerance, ProgramOrder } from "../compiled/compiled-kernel.js";
 import type { DType, DTypeName, Element, Members } from "../types/dtype.js";

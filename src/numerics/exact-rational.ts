@@ -1,3 +1,4 @@
+/** Exact numbers, and their rounding to a float dtype in any direction, so that each operation rounds once. */
 import { floatFormats, float64Bits } from "./numeric-float.js";
 
 /** To nearest even, toward zero, down, up. */

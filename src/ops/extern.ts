@@ -1,3 +1,4 @@
+/** `tl.extern`: calls a `@triton.jit` function of the author's Python file. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperArgument, helperCapture } from "../diagnostics/catalog/control-codes.js";
 import { pythonName } from "../diagnostics/catalog/definition-codes.js";

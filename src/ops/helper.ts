@@ -1,3 +1,4 @@
+/** Traces helper functions (`tl.fn`, combine functions). Each is traced once per signature. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import {
   earlyExit,

@@ -1,3 +1,4 @@
+/** Traces a kernel and runs all checks on it. */
 import { checkConfigs, unusedParams, checkAccumulation, checkDotPrecision } from "../check/configs.js";
 import { checkFaults, checkVersions } from "../check/known-faults.js";
 import { checkHost } from "../check/host-blocks.js";

@@ -1,3 +1,4 @@
+/** Signature of `tl.dotScaled`: 8-bit and 4-bit floats with a scale for each group along K. */
 import { accumulatorShape, NEEDS_RANK } from "./dot-rules.js";
 import type { Fact, SentenceOf } from "../diagnostics/message.js";
 import { dotOperands, optionValue } from "../diagnostics/catalog/rule-codes.js";

@@ -1,3 +1,7 @@
+/**
+ * Types for parameters of helper functions, by the type of a dtype value: `TileOf<typeof T, ["BLOCK"]>` with
+ * `const T = tl.dtype("T", […])`.
+ */
 import type { DType, Dt } from "../types/dtype.js";
 import type { Mut, Tile } from "../types/tile.js";
 import type { Pointer, Tensor, View, Descriptor } from "./tensor-types.js";

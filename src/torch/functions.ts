@@ -1,3 +1,4 @@
+/** The table of torch functions that references may call, by their torch names. */
 import { arithmetic, activations, comparison } from "./elementwise.js";
 import { convolutions } from "./convolution.js";
 import { creation, casts } from "./create.js";

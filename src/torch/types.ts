@@ -1,3 +1,9 @@
+/**
+ * Types of torch in references. `reference: ({ a, b }, torch) => torch.matmul(a, b)` is recorded, not executed. A proxy
+ * records the calls, and the emitted module repeats them in Python, so names are torch's own. A trailing object becomes
+ * keyword arguments: `x.sum(1, { keepdim: true })`. The types come from the function table; add missing functions by
+ * declaration merging.
+ */
 import type { arithmetic, activations, comparison } from "./elementwise.js";
 import type { convolutions } from "./convolution.js";
 import type { creation, casts } from "./create.js";

@@ -1,3 +1,7 @@
+/**
+ * Rules of ruff that a kernel violates for a reason: its statements follow the author's, and Triton does not support
+ * the form that ruff suggests.
+ */
 import * as py from "./py-build.js";
 import {
   type Block,

@@ -1,3 +1,4 @@
+/** The launch cache: an emitted function that launches a repeated call directly, without the wrapper's checks. */
 import { hasDeviceDescriptors, writtenPointers } from "../../analysis/descriptor-tensors.js";
 import { isMemoryParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { type KernelNames, callOrder, type NumberParam } from "../names/kernel-names.js";

@@ -1,3 +1,4 @@
+/** Checks of the author's requirements, and of derived sizes, which must not be negative. */
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import { type HostBlock, type KernelIR, type OpStatement, paramsOf, type Value } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/print-op.js";

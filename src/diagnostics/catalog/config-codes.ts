@@ -1,3 +1,4 @@
+/** Mistakes in configs and autotuning. */
 import { type MessageParts, suggestName, defineCode } from "../message.js";
 export const configValue = defineCode("config-value", {
   type: (config: string, name: string, value: unknown, expected: string) => [

@@ -1,3 +1,4 @@
+/** Mistakes in the parts of `kernel(name, spec, body)` and `op(name, spec, forward)`. */
 import { suggestName, duplicatePackageHint, defineCode } from "../message.js";
 export const pythonName = defineCode("python-name", {
   invalid: (subject: string, name: unknown) => [

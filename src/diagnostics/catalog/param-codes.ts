@@ -1,3 +1,4 @@
+/** Mistakes in a kernel's `params`. */
 import {
   type MessageParts,
   formatList,

@@ -1,3 +1,8 @@
+/**
+ * Sample points that satisfy all facts. A polynomial that is negative at one of them cannot be proved nonnegative,
+ * which answers most queries at a fraction of the cost of a proof search. A sample point never proves anything. A
+ * missing point only costs time, and a wrong one could only leave an obligation unproved.
+ */
 import type { Polynomial, Monomial, CaseSplit, Condition, DefinedConditions, Definition } from "./polynomial.js";
 
 /** A seeded pseudorandom source, so that results are reproducible. */

@@ -1,3 +1,4 @@
+/** Functions of normal forms. Each keeps to identities of real arithmetic that `rules.ts` lists. */
 import {
   type Atom,
   type AtomFunction,

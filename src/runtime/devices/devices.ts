@@ -1,3 +1,6 @@
+/**
+ * Chooses a device: a GPU, otherwise Triton's interpreter, otherwise the evaluator. Lists the checks that each omits.
+ */
 import {
   findPython,
   interpreterProblem,

@@ -219,7 +219,7 @@ function answersOf(ir: KernelIR, gpu: DeviceProperties): ReadonlyMap<string, str
 }
 
 /** Evaluates an op on constants with Python's arithmetic. */
-export function foldConstants(
+function foldConstants(
   { op, operands }: Pick<OpStatement, "op" | "operands">,
   constant: (argument: Argument) => Constant,
 ): Constant {

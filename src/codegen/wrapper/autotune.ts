@@ -11,7 +11,7 @@ import type { Argument, Block, Expression, Keyword } from "../syntax/py.js";
 import { INTERPRETED } from "./checks.js";
 
 /** A config's options as arguments of `triton.Config`. */
-export function configOptions(config: Config): readonly Keyword[] {
+function configOptions(config: Config): readonly Keyword[] {
   return optionsOf(config).map(([name, value]) => py.keyword(name, optionValue(name, py.constant(value))));
 }
 

@@ -203,12 +203,6 @@ export function binderDType(context: WrapperContext, variable: string): Expressi
   return py.attribute(context.tensor(binder), "dtype");
 }
 
-/** The number of elements of a tensor. Its sizes must be bound. */
-export function elementCount(context: WrapperContext, param: TensorParam): Expression {
-  const sizes = param.dims.map((_, axis) => context.dim(param, axis));
-  return sizes.slice(1).reduce((product, size) => py.binary(product, "*", size), sizes[0] ?? py.number("1"));
-}
-
 /** A condition that is true if the size is below `minimum` (at least 1) or is not a power of two. */
 export function isNotPowerOfTwo(size: Expression, minimum: number): Expression {
   const isShort = py.compare(size, ["<", py.number(String(minimum))]);

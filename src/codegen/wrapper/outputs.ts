@@ -129,7 +129,7 @@ function withoutGrad(statement: Statement): Statement {
 }
 
 /** Tensors as the caller passed them, or None for an output. */
-export function argumentsOf(context: WrapperContext, params: readonly (TensorParam | PointerParam)[]) {
+function argumentsOf(context: WrapperContext, params: readonly (TensorParam | PointerParam)[]) {
   return params.map((param) => argumentDisplayName(context, param)).map((name) => py.keyword(name, py.name(name)));
 }
 

@@ -56,7 +56,7 @@ export interface CommandExample extends ExplanationText {
 
 export type Explanation = KernelExample | CommandExample;
 
-export const IMPORTS = `import { constexpr, descriptor, kernel, NDArray, op, pointer, scalar, tensor, tl } from "tilescript";\n`;
+const IMPORTS = `import { constexpr, descriptor, kernel, NDArray, op, pointer, scalar, tensor, tl } from "tilescript";\n`;
 
 /** The kernel file that has these parts. */
 export function kernelFileOf(source: KernelFileParts | string): string {

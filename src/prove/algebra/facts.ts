@@ -235,9 +235,6 @@ export function isDefinedHere(facts: FactSet, definition: Defined<"division" | "
 export const isDivision = ({ interned: named }: FactSet, { key, quotient }: Defined<"division">): boolean =>
   key !== undefined && named.get(key)?.coefficientOf(monomialOf([quotient])) === 1;
 
-/** `x >= y + 1`, as a condition. */
-export const isAbove = (x: Polynomial, y: Polynomial): Condition => atLeastZero(add(subtract(x, y), ONE, -1));
-
 function productOf(x: Interval, y: Interval): Interval {
   if (x.min === 1 && x.max === 1) return y;
   if (x.min !== undefined && x.min >= 0 && y.min !== undefined && y.min >= 0) {

@@ -276,7 +276,7 @@ export function maximumOf(...operands: readonly Polynomial[]): Polynomial {
   return functionAtom("maximum", ...distinct);
 }
 
-export const minimumOf = (...operands: readonly Polynomial[]): Polynomial =>
+const minimumOf = (...operands: readonly Polynomial[]): Polynomial =>
   negatePolynomial(maximumOf(...operands.map(negatePolynomial)));
 
 /** `|c · x| = |c| · |x|`. */

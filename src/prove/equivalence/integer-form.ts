@@ -77,12 +77,7 @@ const termOf = (monomials: readonly IntegerMonomial[]): Term =>
       .map(({ monomial: { factor, atoms } }) => product(number(factor), ...atoms)),
   );
 
-let canonicalTerms = new WeakMap<Term, Term>();
-
-/** Forgets canonical terms, whose table is cleared. */
-export function forgetCanonicalTerms(): void {
-  canonicalTerms = new WeakMap();
-}
+const canonicalTerms = new WeakMap<Term, Term>();
 
 /** The monomials of an integer term: its summands as products of a number and atoms. */
 export const integerMonomials = (term: Term): readonly IntegerMonomial[] => monomialsOfTerm(canonical(term));

@@ -168,7 +168,7 @@ export class FactScopes {
 }
 
 /** The lanes that an access's index and mask depend on. */
-export function lanesOf({ axes, mask, lanes }: Access): readonly string[] {
+function lanesOf({ axes, mask, lanes }: Access): readonly string[] {
   const used = symbolsIn(mask, ...axes.map(({ index }) => index));
   return lanes.filter((name) => used.has(name));
 }

@@ -139,7 +139,7 @@ export function firstUnprovedBound(contexts: FactScopes, access: Access): Bound 
 }
 
 /** The missing fact of a bound of an access. */
-export function describeMissingBound(
+function describeMissingBound(
   model: SymbolicModel,
   access: Access,
   { axis, side, condition: holds, claimed }: Bound,

@@ -32,7 +32,7 @@ export interface Shape {
   readonly declaredIndex?: number;
 }
 
-export const DECLARED = "author's";
+const DECLARED = "author's";
 
 /** The shapes that the author declares. */
 export function declaredShapes(kernel: CompiledKernel): readonly Shape[] {

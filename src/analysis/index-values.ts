@@ -18,7 +18,7 @@ import {
 import { isFloat, type NumericDType } from "../numerics/numeric-int.js";
 import type { Type } from "../types/types.js";
 import { argumentsOf, bodiesOf, definitions, callBindings, resultsOf, valuesIn, walkAll } from "../ir/walk.js";
-import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
+import type { IntegerSemantics } from "../symbolic/term.js";
 import { dtypeTable, isInt, members } from "../types/dtype.js";
 
 /**

@@ -12,7 +12,7 @@ import {
   type Statement,
   type Value,
 } from "../ir/nodes.js";
-import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
+import type { IntegerSemantics } from "../symbolic/term.js";
 import { bodiesOf, hostBlockOf, definitions, hostBlocksOf, onlyResult } from "../ir/walk.js";
 import type { Type } from "../types/types.js";
 

@@ -11,7 +11,7 @@ import {
   type TensorParam,
   tensorsOf,
 } from "../ir/nodes.js";
-import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
+import type { IntegerSemantics } from "../symbolic/term.js";
 import { tileSizes } from "./dtype-bindings.js";
 import { Integers } from "./integers.js";
 

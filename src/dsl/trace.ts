@@ -39,13 +39,19 @@ import { showType, type Type } from "../types/types.js";
 import type { SourceIndex, SpecLocations } from "../ir/source-index.js";
 import { rejectPromise, toArgument } from "../ops/define.js";
 import * as ops from "../ops/index.js";
-import { type ComputedConfig, computedConfig, deviceProperties } from "./computed-config.js";
 import { declareParams, type DescriptionOf, paramHandles, isHostVisible } from "./declare.js";
 import { configOf, type KernelDefinition, rawConfigs } from "./definition.js";
 import { registerPresenceFlag, registerTensor } from "./methods.js";
 import { inputsOf, providersOf, referenceOf } from "./record-spec.js";
 import { withArgumentNames, undefinedNameMessage } from "./unknown-names.js";
-import { rangeRequirements, type TraceHost, withRange } from "./ranges.js";
+import {
+  rangeRequirements,
+  type TraceHost,
+  withRange,
+  type ComputedConfig,
+  computedConfig,
+  deviceProperties,
+} from "./launch-values.js";
 import { type RawSpec, checkShapes, checkSpec } from "./spec-schema.js";
 
 type Meta = Readonly<Record<string, Handle>>;

@@ -1,9 +1,3 @@
-/**
- * The record that defines an op: its call syntax, types, Python spelling and computation. All other code (the author's
- * function, the checks, emission, evaluation, the reference pages) reads these fields; no code switches on an op's
- * name.
- */
-import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
 import type { DeviceProperties } from "../compiled/gpus.js";
 import type { Argument } from "./nodes.js";
 import type {
@@ -21,7 +15,7 @@ import type { TileArray } from "../numerics/array.js";
 import type { MinimumDim } from "../types/limits.js";
 import type { Targets } from "../types/dtype.js";
 import type { NumberClasses } from "../symbolic/number-class.js";
-import type { Term } from "../symbolic/term.js";
+import type { Term, IntegerSemantics } from "../symbolic/term.js";
 import type { RuleError } from "../types/rule-error.js";
 import type { Elem, Type, Typed, TypedFunction, TypedList } from "../types/types.js";
 

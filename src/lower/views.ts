@@ -24,11 +24,10 @@ import {
   type Value,
   type WhileStatement,
 } from "../ir/nodes.js";
-import { usageOf } from "../analysis/use-counts.js";
 import { int32Counts } from "../analysis/index-values.js";
 import { type BoundsChecks, type ViewAxis, viewBounds } from "../analysis/in-bounds.js";
 import type { OpLowering } from "../ir/op.js";
-import { bodiesOf, definitions, onlyResult, resultsOf } from "../ir/walk.js";
+import { bodiesOf, definitions, onlyResult, resultsOf, usageOf } from "../ir/walk.js";
 import { atAxis, permuteAxes } from "../types/dims.js";
 import { dtypes } from "../types/dtype.js";
 import { lt } from "../ops/compare.js";

@@ -1,9 +1,9 @@
-/**
- * The functions of libdevice. Floats are computed in float64, which the evaluator rounds once; integers and directed
- * rounding are exact. If an overload differs by operand letters (see `libdevice-table.ts`), it has a separate entry,
- * such as `clz l`.
- */
 import {
+  float64Bits,
+  fromFloat64Bits,
+  fromWords,
+  highWordOf,
+  lowWordOf,
   directed,
   exactOf,
   productOf,
@@ -13,8 +13,7 @@ import {
   sumOf,
   type RoundingMode,
   type DirectedOp,
-} from "./exact-rational.js";
-import { float64Bits, fromFloat64Bits, fromWords, highWordOf, lowWordOf } from "./numeric-float.js";
+} from "./numeric-float.js";
 import { isBig } from "./numeric-int.js";
 import { fromBits, toBits, floatToBig, floatToInt } from "./numeric-bits.js";
 import {

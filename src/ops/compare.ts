@@ -1,5 +1,3 @@
-/** Comparisons, which return masks, and bitwise operators. */
-import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
 import { type NumberClasses, EMPTY, NUMBERS, ONE, orClasses, ZERO } from "../symbolic/number-class.js";
 import {
   andTerm,
@@ -18,6 +16,7 @@ import {
   orTerm,
   sum,
   type Term,
+  type IntegerSemantics,
 } from "../symbolic/term.js";
 import { toExact, pythonBitwise } from "../numerics/numeric-int.js";
 import type { Constant } from "../values/runtime-values.js";

@@ -12,7 +12,7 @@ import { Handle, isHandle, isState, valueOf } from "../ir/handle.js";
 import { type Argument, type FunctionArgument, isList, type OpStatement, type Value } from "../ir/nodes.js";
 import type { Op, OpRules, OperandKind, Operands, RuntimeArguments, TypedArguments } from "../ir/op.js";
 import { repeatOp } from "../ir/retrace.js";
-import { termOfMeaning } from "../symbolic/integer-semantics.js";
+import { termOfMeaning } from "../symbolic/term.js";
 import { nodeOf, numberOperation } from "../torch/proxy.js";
 import { typedArguments } from "../ir/walk.js";
 import type { Type } from "../types/types.js";

@@ -15,8 +15,7 @@ import { broadcastTo, type TileArray } from "../numerics/array.js";
 import { map2, mapBig2 } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
 import type { Validate, RuleError } from "../types/rule-error.js";
-import { directed } from "../numerics/exact-rational.js";
-import { fma as fmaOf } from "../numerics/numeric-float.js";
+import { fma as fmaOf, directed } from "../numerics/numeric-float.js";
 import { umulhi as umulhiOf, umulhiBig, isBig } from "../numerics/numeric-int.js";
 import {
   type FdivOut,

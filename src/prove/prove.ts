@@ -21,7 +21,6 @@ import { boundsObligations, coverageObligations, proveCoverage } from "./propert
 import { Budget } from "./algebra/budget.js";
 import { FactScopes } from "./model/fact-scopes.js";
 import { distinctConfigs, type IndexedConfig } from "./launch-search.js";
-import { launchesOf, redundantRequirements } from "./launches.js";
 import { unreachedAccesses, terminationObligations, claimObligations, gridLimits } from "./properties/control-flow.js";
 import { type ConstexprAssignment, variantsOf } from "./model/launch.js";
 import { modelOf } from "./model/model.js";
@@ -31,7 +30,14 @@ import { orderObligations } from "./properties/lane-order.js";
 import { paddingObligations } from "./properties/padding/obligations.js";
 import type { ObligationGenerator, ProofGap, ProofObligation, ProofContext } from "./properties/obligations.js";
 import { raceObligations } from "./properties/races.js";
-import { findCounterexample, type RefutationQuery, type CaseRunner, type Counterexample } from "./counterexample.js";
+import {
+  findCounterexample,
+  type RefutationQuery,
+  type CaseRunner,
+  type Counterexample,
+  launchesOf,
+  redundantRequirements,
+} from "./counterexample.js";
 import { smtScript, type SmtStatus } from "./smt.js";
 import { inputsReadBy } from "./model/input-elements.js";
 /** All properties, in the order of the certificate. */

@@ -44,15 +44,7 @@ import * as py from "../syntax/py-build.js";
 import type { Expression, If, Name, Statement as PyStatement } from "../syntax/py.js";
 import { type SyntheticOps, resultCastDType, type Helpers, printOp, type ExpressionPrinter } from "./print-op.js";
 import { isResultPythonNumber, isResultWeak, type WeakTypeRules } from "./weak-literals.js";
-import {
-  hasEffect,
-  endsWithEffect,
-  MEMORY,
-  type Usage,
-  usageOf,
-  type WriteTarget,
-  writesOf,
-} from "../../analysis/use-counts.js";
+import { hasEffect, endsWithEffect, MEMORY, type Usage, usageOf, type WriteTarget, writesOf } from "../../ir/walk.js";
 
 export interface BodyOptions {
   readonly names: Names;

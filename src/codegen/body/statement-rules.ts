@@ -10,10 +10,9 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source-index.js";
-import { walk } from "../../ir/walk.js";
+import { walk, type WriteTarget } from "../../ir/walk.js";
 import * as py from "../syntax/py-build.js";
 import type { BinaryOperator, Expression, Keyword, Statement as PyStatement, Name } from "../syntax/py.js";
-import type { WriteTarget } from "../../analysis/use-counts.js";
 import { showType } from "../../types/types.js";
 
 /** The author's comments. Each is printed once, above the first emitted line of its statement. */

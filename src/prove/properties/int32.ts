@@ -14,7 +14,17 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import { resultsOf, argumentsOf, bodiesOf, definitions, valuesIn, walkAll } from "../../ir/walk.js";
-import { atLeast, atMost, below, number, product, sum, symbol, type Term } from "../../symbolic/term.js";
+import {
+  atLeast,
+  atMost,
+  below,
+  number,
+  product,
+  sum,
+  symbol,
+  type Term,
+  type IntegerSemantics,
+} from "../../symbolic/term.js";
 import type { Limits } from "../../types/limits.js";
 import { Budget } from "../algebra/budget.js";
 import { FactScopes } from "../model/fact-scopes.js";
@@ -42,8 +52,6 @@ import {
 } from "../algebra/polynomial.js";
 import { LaunchFacts } from "../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../analysis/signs.js";
-import type { IntegerSemantics } from "../../symbolic/integer-semantics.js";
-
 // Decides whether a value stays in int32. It replaces small monomials by numbers, and splits a minimum or a maximum
 // into its operands.
 

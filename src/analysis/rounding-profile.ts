@@ -1,9 +1,17 @@
 /** Float roundings before a kernel's final rounding. They determine the expected error of its outputs. */
 import type { RoundingProfile, SignatureDType } from "../compiled/compiled-kernel.js";
-import { isLiteral, type KernelIR, type OpStatement, type TensorParam, operandOf, paramsOf } from "../ir/nodes.js";
+import {
+  isLiteral,
+  type KernelIR,
+  type OpStatement,
+  type TensorParam,
+  operandOf,
+  paramsOf,
+  type KernelLaunch,
+  type OperatorIR,
+} from "../ir/nodes.js";
 import { walkAll, typeOfArgument } from "../ir/walk.js";
 import { type Elem, members, type DTypeName, dtypeNames, dtypeTable, isFloatElem, sameElem } from "../types/dtype.js";
-import type { KernelLaunch, OperatorIR } from "../ir/operator-ir.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import {
   reachableNodes,

@@ -32,7 +32,7 @@ import type { SentenceOf } from "../diagnostics/message.js";
 import { wrongBranchValues } from "../diagnostics/catalog/rule-codes.js";
 import { armResults, CONDITION, whyAssign, whyCondition, type WhyWhen } from "../rules/control-rules.js";
 import { toArgument } from "../ops/define.js";
-import { fullOp, MutHandle, argumentOf, failIf, checkArity } from "./state.js";
+import { fullOp, MutHandle, argumentOf, failIf, checkArity } from "./loops.js";
 import type { El, StateLike, TileLike, TruthOf } from "../types/tile.js";
 
 type Arm = () => unknown;

@@ -25,11 +25,18 @@ import { throwingPrototype } from "./unknown-names.js";
 import { specSchema, type RawSpec, type RawConfig } from "./spec-schema.js";
 import { isObject, kindOf } from "./raw-values.js";
 import type { wrongCall } from "../diagnostics/catalog/rule-codes.js";
-import type { KernelLaunch } from "../ir/operator-ir.js";
 import { optionalSizes } from "../analysis/launch-facts.js";
 import { kernelCall } from "../diagnostics/catalog/operator-codes.js";
 import type { Elem } from "../types/dtype.js";
-import { isMemoryParam, isSizeParam, type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
+import {
+  isMemoryParam,
+  isSizeParam,
+  type KernelIR,
+  type Param,
+  type TensorParam,
+  tensorsOf,
+  type KernelLaunch,
+} from "../ir/nodes.js";
 import { isTorchNode, type Launched, type TorchArgument, type TorchNode } from "../torch/node.js";
 import { argument, reportNode, tensorProxy } from "../torch/proxy.js";
 

@@ -11,8 +11,15 @@ import {
 } from "../diagnostics/catalog/operator-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { isFloatElem, isInt, members } from "../types/dtype.js";
-import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
-import { type Composition, gradientOf, type OperatorIR } from "../ir/operator-ir.js";
+import {
+  type KernelIR,
+  type Param,
+  type TensorParam,
+  tensorsOf,
+  type Composition,
+  gradientOf,
+  type OperatorIR,
+} from "../ir/nodes.js";
 import { type OperatorFunction, whyNoInput, whyNoResult, whyResult } from "../params/operator-types.js";
 import { recordOf, aliasedTensors } from "../torch/functions.js";
 import { inputsOf, torchOperands, type TorchNode } from "../torch/node.js";

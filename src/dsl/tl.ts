@@ -6,8 +6,7 @@ export * from "../ops/index.js";
 export * as targetInfo from "../ops/target.js";
 export { dtype } from "../types/dtype.js";
 export { exit, when } from "./branches.js";
-export { range, staticRange, whileLoop } from "./loops.js";
-export { mut } from "./state.js";
+export { range, staticRange, whileLoop, mut } from "./loops.js";
 export { extern } from "../ops/extern.js";
 export { fn } from "../ops/helper.js";
 

@@ -5,8 +5,7 @@ import { checkHostValues } from "./refusal.js";
 import { EvaluationTimeout } from "../compiled/errors.js";
 import { formatLocation, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { neverWritten, lowering } from "../diagnostics/catalog/finding-codes.js";
-import { full, sizeOf } from "../numerics/array.js";
-import { cast } from "../numerics/array-cast.js";
+import { full, sizeOf, cast } from "../numerics/array.js";
 import { unroundedDType } from "../numerics/numeric-int.js";
 import type { DTypeName } from "../types/dtype.js";
 import {

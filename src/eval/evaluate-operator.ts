@@ -10,11 +10,16 @@ import type {
   TensorData,
   Work,
 } from "../compiled/compiled-kernel.js";
-import { tileArray } from "../numerics/array.js";
-import { cast } from "../numerics/array-cast.js";
+import { tileArray, cast } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
-import { isMemoryParam, type KernelIR, type OpStatement, tensorsOf } from "../ir/nodes.js";
-import type { OperatorIR, KernelLaunch } from "../ir/operator-ir.js";
+import {
+  isMemoryParam,
+  type KernelIR,
+  type OpStatement,
+  tensorsOf,
+  type OperatorIR,
+  type KernelLaunch,
+} from "../ir/nodes.js";
 import {
   isTorchNode,
   type Launch,

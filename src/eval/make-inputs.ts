@@ -10,8 +10,7 @@ import type {
   TensorData,
   TensorSignature,
 } from "../compiled/compiled-kernel.js";
-import { sizeOf, tileArray } from "../numerics/array.js";
-import { cast } from "../numerics/array-cast.js";
+import { sizeOf, tileArray, cast } from "../numerics/array.js";
 import { type DTypeName, isFp8, isSigned } from "../types/dtype.js";
 import { allocate } from "../numerics/buffer-pool.js";
 import { isBig, isFloat, type BigData, type FloatDType, type NumberData } from "../numerics/numeric-int.js";

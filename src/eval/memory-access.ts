@@ -11,8 +11,7 @@ import {
   outOfBounds,
   waitsForever,
 } from "../diagnostics/catalog/finding-codes.js";
-import { broadcastTo, either, full, type TileArray, tileArray, sizeOf } from "../numerics/array.js";
-import { cast } from "../numerics/array-cast.js";
+import { broadcastTo, either, full, type TileArray, tileArray, sizeOf, cast } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
 import { isBig, type NumberData, type TileData } from "../numerics/numeric-int.js";
 import { allocateUninitialized, allocate, ones, zeros, kindOf, loopsOf, copyView } from "../numerics/buffer-pool.js";

@@ -2,8 +2,7 @@
  * Checks the results of ops: index arithmetic that differs from Python's, and optionally ops that create NaN or
  * infinity.
  */
-import { sizeOf, type TileArray, broadcastTo, tileArray } from "../numerics/array.js";
-import { cast } from "../numerics/array-cast.js";
+import { sizeOf, type TileArray, broadcastTo, tileArray, cast } from "../numerics/array.js";
 import { division, negativeDivision, nonFinite, overflow } from "../diagnostics/catalog/finding-codes.js";
 import { type IntName, isSigned } from "../types/dtype.js";
 import type { Limits } from "../types/limits.js";

@@ -13,8 +13,7 @@ import {
   type Param,
   type Value,
 } from "../ir/nodes.js";
-import type { TileArray } from "../numerics/array.js";
-import { cast } from "../numerics/array-cast.js";
+import { type TileArray, cast } from "../numerics/array.js";
 import { isFloat } from "../numerics/numeric-int.js";
 import type { DTypeName, Elem } from "../types/dtype.js";
 import { argumentsOf, type Substitution, typedArguments, typeOfArgument } from "../ir/walk.js";

@@ -18,7 +18,7 @@ import type { Config, SearchSpace, GivenTolerance, Specialize } from "../compile
 import type { DeclaredTargets, DeviceProperties } from "../compiled/gpus.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
 import type { Op } from "./op.js";
-import type { Reference, TorchNode } from "../torch/node.js";
+import type { Reference, TorchNode, Launch } from "../torch/node.js";
 import type { DTypeVariable } from "../types/dtype.js";
 import type { Limits } from "../types/limits.js";
 import type { ConstKind, Elem, Type } from "../types/types.js";
@@ -440,3 +440,37 @@ export function tensorsOf(
 ): readonly TensorParam[] {
   return paramsOf({ params }, "tensor").filter(({ role }) => roles.includes(role));
 }
+
+// A PyTorch operator composed of kernels: its forward pass and its gradient.
+
+/** A call of one of the operator's kernels. */
+export type KernelLaunch = Launch<KernelIR>;
+
+export interface OperatorIR {
+  /** The params, reference and sizes, as a kernel with an empty body. */
+  readonly signature: KernelIR;
+  /** The distinct kernels that it calls, in order of first use. */
+  readonly kernels: readonly KernelIR[];
+  /** Computes the outputs, and additional tensors that `backward` needs, from the inputs. */
+  readonly forward: Composition;
+  /** Computes the gradients of inputs from the inputs, the results of `forward` and the gradients of the outputs. */
+  readonly backward: Composition | undefined;
+}
+
+/** Calls of kernels, and PyTorch calls between them. */
+export interface Composition {
+  /** In the author's order. */
+  readonly steps: readonly (KernelLaunch | TorchNode)[];
+  /** In the order of the signature. */
+  readonly results: Readonly<Record<string, TorchNode>>;
+}
+
+/** The distinct kernels that compositions launch. */
+export const kernelsOf = (...compositions: readonly Composition[]): readonly KernelIR[] => [
+  ...new Set(
+    compositions.flatMap(({ steps }) => steps).flatMap((step) => (step.kind === "launch" ? [step.kernel] : [])),
+  ),
+];
+
+/** The name of a tensor's gradient among the inputs of `backward`. */
+export const gradientOf = (name: string): string => `grad_${name}`;

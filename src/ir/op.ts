@@ -1,3 +1,8 @@
+/**
+ * The record that defines an op: its call syntax, types, Python spelling and computation. All other code (the author's
+ * function, the checks, emission, evaluation, the reference pages) reads these fields; no code switches on an op's
+ * name.
+ */
 import type { DeviceProperties } from "../compiled/gpus.js";
 import type { Argument } from "./nodes.js";
 import type {

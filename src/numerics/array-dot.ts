@@ -1,6 +1,5 @@
 /** Evaluates the matrix products of `tl.dot`. */
-import { numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
-import { cast } from "./array-cast.js";
+import { numbersOf, sizeOf, tileArray, type TileArray, cast } from "./array.js";
 import { allocate } from "./buffer-pool.js";
 import type { NumberData } from "./numeric-int.js";
 import { round, roundToTf32, truncateToTf32 } from "./numeric-float.js";

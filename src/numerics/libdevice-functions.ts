@@ -1,3 +1,8 @@
+/**
+ * The functions of libdevice. Floats are computed in float64, which the evaluator rounds once; integers and directed
+ * rounding are exact. If an overload differs by operand letters (see `libdevice-table.ts`), it has a separate entry,
+ * such as `clz l`.
+ */
 import {
   float64Bits,
   fromFloat64Bits,

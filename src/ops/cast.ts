@@ -1,4 +1,4 @@
-/** Casts, narrowing in branches (`x.as(dtype)`, `T.is(dtype)`), and properties of dtype variables. */
+/** Casts, narrowing in branches, and properties of dtype variables. */
 import { operandKind, dtypeUnsupported } from "../diagnostics/catalog/rule-codes.js";
 import {
   ANY_VALUE,

@@ -1,3 +1,4 @@
+/** Comparisons, which return masks, and bitwise operators. */
 import { type NumberClasses, EMPTY, NUMBERS, ONE, orClasses, ZERO } from "../symbolic/number-class.js";
 import {
   andTerm,

@@ -18,8 +18,7 @@ import { members, type DTypeName } from "../types/dtype.js";
 import type { Type } from "../types/types.js";
 import { defineOp } from "./define.js";
 import { atAxis } from "../types/dims.js";
-import { type TileArray, tileArray } from "../numerics/array.js";
-import { cast } from "../numerics/array-cast.js";
+import { type TileArray, tileArray, cast } from "../numerics/array.js";
 import type { Context } from "../values/runtime-values.js";
 import {
   inferDotScaled,

@@ -11,9 +11,8 @@ import {
   addClasses,
 } from "../symbolic/number-class.js";
 import { clampBounds } from "../diagnostics/catalog/finding-codes.js";
-import { broadcastTo, type TileArray } from "../numerics/array.js";
+import { broadcastTo, type TileArray, cast } from "../numerics/array.js";
 import { map2, mapBig2 } from "../numerics/array-map.js";
-import { cast } from "../numerics/array-cast.js";
 import type { Validate, RuleError } from "../types/rule-error.js";
 import { fma as fmaOf, directed } from "../numerics/numeric-float.js";
 import { umulhi as umulhiOf, umulhiBig, isBig } from "../numerics/numeric-int.js";

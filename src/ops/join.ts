@@ -13,6 +13,7 @@ import {
   take,
   type TileArray,
   tileArray,
+  cast,
 } from "../numerics/array.js";
 import { atAxis, checkedAxis, type WhyAxis } from "../types/dims.js";
 import { map2 } from "../numerics/array-map.js";
@@ -40,7 +41,6 @@ import type { Plain, WhyTile } from "../rules/math-rules.js";
 import type { Sh, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { tileOf } from "../values/operands.js";
-import { cast } from "../numerics/array-cast.js";
 import type { RuntimeArguments } from "../ir/op.js";
 
 declare module "../types/tile.js" {

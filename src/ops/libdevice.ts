@@ -1,6 +1,5 @@
 /** The functions of libdevice, such as `libdevice.asin(x)`, generated from a table. */
-import { broadcastTo, sizeOf, type TileArray, tileArray } from "../numerics/array.js";
-import { cast } from "../numerics/array-cast.js";
+import { broadcastTo, sizeOf, type TileArray, tileArray, cast } from "../numerics/array.js";
 import { libdeviceBitcasts, libdeviceOverload, subnormals } from "../numerics/libdevice-functions.js";
 import { libdeviceTable, libdeviceTargets } from "../rules/libdevice-table.js";
 import { allocate } from "../numerics/buffer-pool.js";

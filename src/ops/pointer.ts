@@ -1,7 +1,6 @@
 /** Pointer casts. Also evaluates pointer arithmetic. */
 import { operandKind, needsAddress } from "../diagnostics/catalog/rule-codes.js";
-import { type TileArray, tileArray } from "../numerics/array.js";
-import { cast } from "../numerics/array-cast.js";
+import { type TileArray, tileArray, cast } from "../numerics/array.js";
 import { map2 } from "../numerics/array-map.js";
 import { dtypeTable, type DType, type DTypeName, type Dt } from "../types/dtype.js";
 import { type Ac, type Access, type AddressLike, type Pl, pointerCast, type Pointer } from "../rules/tensor-types.js";

@@ -1,6 +1,13 @@
 /** Counter-based random numbers. The results are the same on the GPU and in the evaluator. */
-import { broadcastShapes, broadcastTo, fromNumbers, sizeOf, type TileArray, tileArray } from "../numerics/array.js";
-import { cast } from "../numerics/array-cast.js";
+import {
+  broadcastShapes,
+  broadcastTo,
+  fromNumbers,
+  sizeOf,
+  type TileArray,
+  tileArray,
+  cast,
+} from "../numerics/array.js";
 import { type BigData, isBig, type NumberData } from "../numerics/numeric-int.js";
 import { normals, philox32, philox64, uniform32, uniform64, type Words } from "../numerics/random.js";
 import { allocateUninitialized } from "../numerics/buffer-pool.js";

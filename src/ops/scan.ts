@@ -1,7 +1,6 @@
 /** Scans, sorts, histograms and softmax. */
 import type { Typed } from "../types/types.js";
-import { fromNumbers, type TileArray, broadcastTo, expandDims } from "../numerics/array.js";
-import { cast } from "../numerics/array-cast.js";
+import { fromNumbers, type TileArray, broadcastTo, expandDims, cast } from "../numerics/array.js";
 import { scan, scanBig, bitonicMerge as mergeArray, sortLast, topLast, reduce } from "../numerics/array-reduce.js";
 import { atAxis, checkedAxis, type WhyAxis, axisOf } from "../types/dims.js";
 import { sumElement } from "../types/casts.js";

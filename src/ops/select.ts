@@ -2,7 +2,6 @@
 import { losesComparison, maxClasses, NAN, minClasses } from "../symbolic/number-class.js";
 import { asInteger, asTruth, iteTerm, maxTerm, type Term } from "../symbolic/term.js";
 import { select } from "../numerics/array-map.js";
-import { cast } from "../numerics/array-cast.js";
 import { toExact } from "../numerics/numeric-int.js";
 import type { Validate, RuleError } from "../types/rule-error.js";
 import {
@@ -19,7 +18,7 @@ import {
 import { type DTypeName, members, sameElem } from "../types/dtype.js";
 import { tileType, type Type } from "../types/types.js";
 import { defineOp } from "./define.js";
-import type { TileArray } from "../numerics/array.js";
+import { type TileArray, cast } from "../numerics/array.js";
 import type { Runtime, Constant } from "../values/runtime-values.js";
 import { binary, promoteOperands, isTile, tileOf } from "../values/operands.js";
 import { Message } from "../diagnostics/message.js";

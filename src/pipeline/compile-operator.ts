@@ -25,8 +25,7 @@ import {
   operatorRefusal,
   operatorWork,
 } from "../eval/evaluate-operator.js";
-import type { KernelIR } from "../ir/nodes.js";
-import type { OperatorIR } from "../ir/operator-ir.js";
+import type { KernelIR, OperatorIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source-index.js";
 import { toleranceFor, declaredToleranceFor } from "../compiled/tolerance.js";

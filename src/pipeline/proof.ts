@@ -21,7 +21,7 @@ import { evaluateCase, evaluateUnrounded, inputsOf } from "../eval/evaluate-case
 import { refusal } from "../eval/refusal.js";
 import { estimateWork } from "../eval/cost-estimate.js";
 import { proofKey } from "../ir/fingerprint.js";
-import type { KernelIR } from "../ir/nodes.js";
+import { type KernelIR, kernelsOf } from "../ir/nodes.js";
 import { outputProofs, outputsAgainst, type Side, type ComparingRunner } from "../prove/equivalence/output-proofs.js";
 import type { CaseRunner } from "../prove/counterexample.js";
 import { invarianceProofs } from "../prove/invariance/invariance.js";
@@ -31,7 +31,6 @@ import { warpSpecializedKernel } from "./compiled-parts.js";
 import { rangesOf } from "../eval/bindings.js";
 import { checkRanges } from "../eval/make-inputs.js";
 import { coordinates } from "../eval/findings.js";
-import { kernelsOf } from "../ir/operator-ir.js";
 
 /** The cached certificate of an equal kernel at any source location, or a new one. */
 export function cachedProof(cache: ProofCache | undefined, ir: KernelIR, lowered: KernelIR): Certificate {

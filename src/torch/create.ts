@@ -1,10 +1,9 @@
 /** Functions that create tensors: constant, a range, or random. */
-import { sizeOf, tileArray } from "../numerics/array.js";
+import { sizeOf, tileArray, cast } from "../numerics/array.js";
 import { normal, shuffled } from "../numerics/random.js";
 import { scalarArray, torchArray, type TorchArray, type TorchValue, TorchError } from "./array.js";
 import { inTorch, type TorchFunction, method, array, numbers } from "./record.js";
 import type { TorchDType, TorchNumber, TorchShape, TorchTensor } from "./values.js";
-import { cast } from "../numerics/array-cast.js";
 import { type DTypeName, dtypeTable, dtypeNames } from "../types/dtype.js";
 // Casts in references. In float64, a cast to a wider type has no effect; a cast to a narrower type rounds.
 

@@ -1,7 +1,18 @@
 /** `evaluate` of elementwise ops: casts operands to one dtype, then runs one loop for its kind of number. */
-import { broadcastShapes, broadcastTo, full, reshape, tileArray, type TileArray, either } from "../numerics/array.js";
+import {
+  broadcastShapes,
+  broadcastTo,
+  full,
+  reshape,
+  tileArray,
+  type TileArray,
+  either,
+  cast,
+  type CastOptions,
+  castableRange,
+  outOfRange,
+} from "../numerics/array.js";
 import { division, undefinedCast } from "../diagnostics/catalog/finding-codes.js";
-import { cast, type CastOptions, castableRange, outOfRange } from "../numerics/array-cast.js";
 import { map1, map2, map3, mapBig1, mapBig2, mapBig3 } from "../numerics/array-map.js";
 import { type DTypeName, type IntName, isSigned } from "../types/dtype.js";
 import { bitsOf, type FloatDType, isBig, isFloat } from "../numerics/numeric-int.js";

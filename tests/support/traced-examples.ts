@@ -2,8 +2,7 @@
 import { preconditions } from "../../src/analysis/preconditions.js";
 import { KernelDefinition } from "../../src/dsl/definition.js";
 import { traceOperator, type OperatorDefinition } from "../../src/dsl/operator.js";
-import type { KernelIR } from "../../src/ir/nodes.js";
-import type { OperatorIR } from "../../src/ir/operator-ir.js";
+import type { KernelIR, OperatorIR } from "../../src/ir/nodes.js";
 import { lower, traceAndCheck } from "../../src/pipeline/trace-and-check.js";
 
 const irOf = (definition: KernelDefinition): KernelIR => traceAndCheck(definition, undefined).ir;

@@ -26,8 +26,8 @@ import {
   type ScalarParam,
   type SizeParam,
   type Value,
+  type OperatorIR,
 } from "../../ir/nodes.js";
-import type { OperatorIR } from "../../ir/operator-ir.js";
 import { roundingProfileOf, operatorRoundingProfile } from "../../analysis/rounding-profile.js";
 import { sharedStrides } from "../../analysis/preconditions.js";
 import { tileSizes } from "../../analysis/dtype-bindings.js";

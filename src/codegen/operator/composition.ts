@@ -1,6 +1,5 @@
 /** Emits the body of an operator's function: calls of kernel wrappers and torch functions. */
-import { type KernelIR, tensorsOf } from "../../ir/nodes.js";
-import { type Composition, gradientOf, type KernelLaunch } from "../../ir/operator-ir.js";
+import { type KernelIR, tensorsOf, type Composition, gradientOf, type KernelLaunch } from "../../ir/nodes.js";
 import {
   isTorchNode,
   type Launch,

@@ -1,8 +1,7 @@
 /** The shared context of an operator's functions: names, sizes, and the emission of compositions. */
 import { fail } from "../../diagnostics/diagnostic.js";
 import { operatorGradient } from "../../diagnostics/catalog/operator-codes.js";
-import { type KernelIR, type TensorParam, tensorsOf } from "../../ir/nodes.js";
-import type { Composition, OperatorIR } from "../../ir/operator-ir.js";
+import { type KernelIR, type TensorParam, tensorsOf, type Composition, type OperatorIR } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source-index.js";
 import {
   type EmittedKernel,

@@ -4,7 +4,6 @@
  */
 import { fail } from "../../diagnostics/diagnostic.js";
 import { operatorParams, tritonOp } from "../../diagnostics/catalog/operator-codes.js";
-import type { OperatorIR } from "../../ir/operator-ir.js";
 import {
   type OperatorContext,
   checkNamespace,
@@ -20,7 +19,7 @@ import * as py from "../syntax/py-build.js";
 import type { Block, FunctionDef, Parameter } from "../syntax/py.js";
 import { argumentLines, returnType, describeTensor } from "../wrapper/docstring.js";
 import { isFloatElem } from "../../types/dtype.js";
-import { type KernelIR, paramsOf, type TensorParam, tensorsOf } from "../../ir/nodes.js";
+import { type KernelIR, paramsOf, type TensorParam, tensorsOf, type OperatorIR } from "../../ir/nodes.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import { emitFake } from "../wrapper/wrapper.js";
 

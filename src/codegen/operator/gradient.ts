@@ -1,9 +1,8 @@
 /** The gradient of an operator composed of kernels: a separate operator, and the tensors that PyTorch saves for it. */
 import { fail } from "../../diagnostics/diagnostic.js";
 import { operatorGradient } from "../../diagnostics/catalog/operator-codes.js";
-import type { TensorParam } from "../../ir/nodes.js";
+import { type TensorParam, type Composition, gradientOf } from "../../ir/nodes.js";
 import { isFloatElem } from "../../types/dtype.js";
-import { type Composition, gradientOf } from "../../ir/operator-ir.js";
 import { ResultDependencies } from "./composition.js";
 import { type KernelNames, callOrder, type InputParam, type NumberParam, numberParams } from "../names/kernel-names.js";
 import { Names, snakeCase } from "../names/names.js";

@@ -4,7 +4,7 @@
  * other obligations: on coverage, which shows that every element is written, and on bounds, races and overflow.
  */
 import { distinctConfigs } from "../launch-search.js";
-import { type KernelIR, paramsOf, type TensorParam, tensorsOf } from "../../ir/nodes.js";
+import { type KernelIR, paramsOf, type TensorParam, tensorsOf, gradientOf } from "../../ir/nodes.js";
 import { not, type Term, andTerm, symbol, equal, substitute } from "../../symbolic/term.js";
 import type { TorchNode } from "../../torch/node.js";
 import { atAxis } from "../../types/dims.js";
@@ -16,7 +16,6 @@ import { type CheckedPreconditions, type ComparedOperator, Launches } from "./op
 import { withAtoms, type Atom, type Factor, type Monomial, type Polynomial, type Case } from "./polynomial.js";
 import type { Instability } from "./stability.js";
 import { ELEMENT_PREFIX } from "../model/input-elements.js";
-import { gradientOf } from "../../ir/operator-ir.js";
 import { isInt, members } from "../../types/dtype.js";
 import {
   add,

@@ -10,6 +10,9 @@ import {
   type Value,
   type Variable,
   tensorsOf,
+  type Composition,
+  type KernelLaunch,
+  kernelsOf,
 } from "../../ir/nodes.js";
 import { isInt, members } from "../../types/dtype.js";
 import type { Type } from "../../types/types.js";
@@ -86,7 +89,6 @@ import {
   unknownTile,
 } from "./real.js";
 import { ONE, rational, noRule, NoRule } from "./rational.js";
-import { type Composition, type KernelLaunch, kernelsOf } from "../../ir/operator-ir.js";
 import {
   isCallNode,
   isTorchNode,

@@ -1,7 +1,14 @@
 /** The outputs of an operator: what its kernels compute, put into one another, against its reference. */
 import type { Precondition } from "../../analysis/preconditions.js";
-import { type KernelIR, type Param, paramsOf, type TensorParam, tensorsOf } from "../../ir/nodes.js";
-import { type Composition, gradientOf } from "../../ir/operator-ir.js";
+import {
+  type KernelIR,
+  type Param,
+  paramsOf,
+  type TensorParam,
+  tensorsOf,
+  type Composition,
+  gradientOf,
+} from "../../ir/nodes.js";
 import {
   andTerm,
   atLeast,

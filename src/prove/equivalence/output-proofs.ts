@@ -12,8 +12,16 @@ import type {
   TestCase,
 } from "../../compiled/compiled-kernel.js";
 import { digestOf } from "../../ir/fingerprint.js";
-import { type KernelIR, type TensorParam, tensorsOf, paramsOf } from "../../ir/nodes.js";
-import { type Composition, kernelsOf, type KernelLaunch, type OperatorIR } from "../../ir/operator-ir.js";
+import {
+  type KernelIR,
+  type TensorParam,
+  tensorsOf,
+  paramsOf,
+  type Composition,
+  kernelsOf,
+  type KernelLaunch,
+  type OperatorIR,
+} from "../../ir/nodes.js";
 import { withTermTable, number, symbol } from "../../symbolic/term.js";
 import { withMonomials } from "../algebra/polynomial.js";
 import { type Computes, kernelComputes, operatorComputes } from "./computes.js";

@@ -3,8 +3,7 @@
  * float8e4b15 has no witness there.
  */
 import { expect, test } from "vitest";
-import { tileArray } from "../../../src/numerics/array.js";
-import { cast } from "../../../src/numerics/array-cast.js";
+import { tileArray, cast } from "../../../src/numerics/array.js";
 import { isSigned, type DTypeName } from "../../../src/types/dtype.js";
 import { bitsOf, isFloat } from "../../../src/numerics/numeric-int.js";
 import { fromBytes } from "../../../src/numerics/numeric-bits.js";

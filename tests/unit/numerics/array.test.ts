@@ -13,8 +13,8 @@ import {
   stack,
   tileArray,
   type TileArray,
+  cast,
 } from "../../../src/numerics/array.js";
-import { cast } from "../../../src/numerics/array-cast.js";
 import { dot } from "../../../src/numerics/array-dot.js";
 import { map1, map2, map3, mapBig1, mapBig2, mapBig3, select } from "../../../src/numerics/array-map.js";
 import { reduce, reduceBig, scan, scanBig } from "../../../src/numerics/array-reduce.js";

@@ -1,3 +1,7 @@
+/**
+ * Sinks definitions that a tile's first loop does not use past that loop, to free registers during the loop. A loop
+ * with three consumers needs all of them.
+ */
 import type { Block, Statement, Value } from "../../../ir/nodes.js";
 import { argumentsOf, blocksOf, valuesIn, usageOf } from "../../../ir/walk.js";
 import { shapeOf } from "../pattern/attention-layouts.js";

@@ -3,7 +3,6 @@ import type { Term } from "../../symbolic/term.js";
 import type { Budget } from "./budget.js";
 import { CounterexampleCache } from "./counterexample-cache.js";
 import {
-  add,
   atom,
   constantOf,
   divisions,

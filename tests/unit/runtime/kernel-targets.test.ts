@@ -73,7 +73,7 @@ test("compile refuses a target that the kernel is not for, at the author's line"
     code: "other-target",
     severity: "error",
     message: `hopper: not run for cuda:80 and hip:gfx942, as the kernel is for ${TEXT}; compile it for those, or change targets in its spec`,
-    at: { file: import.meta.filename, line: 22 },
+    at: { file: import.meta.filename, line: 20 },
   });
   const facts = { triton: "", python: "", seconds: 0 };
   const report = compileJson([found!], [[diagnostic!]], facts);

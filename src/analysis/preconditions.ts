@@ -15,7 +15,7 @@ import {
   type Argument,
   isLiteral,
 } from "../ir/nodes.js";
-import { valueOfBlock } from "../ir/walk.js";
+import { valueOfBlock, walkAll, typedArguments } from "../ir/walk.js";
 import { DESCRIPTOR_BYTES } from "../types/limits.js";
 import {
   descriptorSizes,
@@ -29,6 +29,7 @@ import { nonNegativeValues } from "./signs.js";
 import { tileSizes, tileDims } from "./dtype-bindings.js";
 import { isPower, atAxis } from "../types/dims.js";
 import { memoize } from "./integers.js";
+import type { Location } from "../diagnostics/diagnostic.js";
 
 export type Precondition =
   /** The author's requirement with this index. A requirement that depends on the config prunes configs instead. */
@@ -266,4 +267,23 @@ class PowerOfTwoAnalysis {
       );
     return !isLiteral(x) && this.isPower(x);
   }
+}
+
+// Uses of Triton features that the oldest supported version, 3.6, lacks.
+
+interface VersionedFeatureUse {
+  /** Triton's name, such as `tl.atomic_load`. */
+  readonly name: string;
+  readonly at: Location | undefined;
+}
+
+/** Every use of a feature that requires Triton 3.9, in program order. */
+export function usesOfTriton39(ir: KernelIR): readonly VersionedFeatureUse[] {
+  const uses: VersionedFeatureUse[] = [];
+  walkAll(ir, (statement) => {
+    if (statement.kind !== "op" || !statement.op.needs.needsTriton39?.(typedArguments(statement))) return;
+    const { name, spelling } = statement.op;
+    uses.push({ name: spelling.form === "call" ? spelling.name : name, at: statement.location });
+  });
+  return uses;
 }

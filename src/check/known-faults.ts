@@ -4,7 +4,7 @@
  */
 import { compiledOps, constantsOf } from "../analysis/dtype-bindings.js";
 import { type SharedOperand, sharedOperands } from "../analysis/pipelined-loops.js";
-import { preconditions } from "../analysis/preconditions.js";
+import { preconditions, usesOfTriton39 } from "../analysis/preconditions.js";
 import { dotOf } from "../analysis/rounding-profile.js";
 import type { Config } from "../compiled/compiled-kernel.js";
 import type { DiagnosticCode } from "../diagnostics/catalog/index.js";
@@ -16,7 +16,6 @@ import { typeOfArgument } from "../ir/walk.js";
 import { lowerViews } from "../lower/views.js";
 import { type MovedLoad, movedLoads } from "../prove/properties/pipelined-loads.js";
 import { tritonVersion } from "../diagnostics/catalog/definition-codes.js";
-import { usesOfTriton39 } from "../analysis/version-requirements.js";
 
 export interface KnownFault {
   readonly id: string;

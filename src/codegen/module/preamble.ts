@@ -1,6 +1,6 @@
 /** The preamble of an emitted module: imports, constants, and a check of Triton's version. */
 import type { KernelIR } from "../../ir/nodes.js";
-import { usesOfTriton39 } from "../../analysis/version-requirements.js";
+import { usesOfTriton39 } from "../../analysis/preconditions.js";
 import { supportedVersions } from "../../compiled/versions.js";
 import { walkAll } from "../../ir/walk.js";
 import { WRAP_TRITON, DESCRIPTOR_CLASS } from "../wrapper/launch.js";

@@ -4,12 +4,10 @@
  */
 import type { Area, CodeOf, DiagnosticCode } from "../catalog/index.js";
 import { control, source } from "./control-examples.js";
-import { definitions, configurations, host } from "./definition-examples.js";
+import { definitions, configurations, host, calls, operators, references } from "./definition-examples.js";
 import type { Explanation } from "./explanation.js";
 import { commands, findings, proofs } from "./finding-examples.js";
 import { params, externs, operands, rules } from "./param-examples.js";
-import { calls, operators, references } from "./torch-examples.js";
-
 /** By area, in the order of the catalog. A separate list, so that no process loads the catalog for it. */
 const byArea: { readonly [A in Area]: Readonly<Record<CodeOf<A>, Explanation>> } = {
   definitions,

@@ -47,7 +47,8 @@ import {
   storedInstability,
   storesTo,
 } from "./compare.js";
-import { type StoredValue, withoutUpdates } from "./kernel-values.js";
+import type { StoredValue } from "./kernel-values.js";
+import { withoutUpdates } from "./updates.js";
 import { Normalizer } from "./normalizer.js";
 import { isBoundedExponent } from "./exponents.js";
 import { canonical, Entailment, STEPS } from "./integer-form.js";

@@ -34,7 +34,7 @@ import {
   testCaseOf,
   Valuation,
 } from "../launch-search.js";
-import { mayShareUpdates } from "./kernel-values.js";
+import { mayShareUpdates } from "./updates.js";
 import type { TorchNode } from "../../torch/node.js";
 import { symbolicLaunch } from "../model/launch.js";
 // Searches for a small launch at which a kernel and its reference differ. The evaluator decides, not the terms.

@@ -10,7 +10,7 @@ import { type DTypeName, dtypeTargets } from "../../../src/types/dtype.js";
 import { resultsOf, walkAll } from "../../../src/ir/walk.js";
 import { fail } from "../../../src/diagnostics/diagnostic.js";
 import { showType } from "../../../src/types/types.js";
-import { usesOfTriton39 } from "../../../src/analysis/version-requirements.js";
+import { usesOfTriton39 } from "../../../src/analysis/preconditions.js";
 import { lowerViews } from "../../../src/lower/views.js";
 import { argumentsOf, type Arguments, type Shape } from "../../triton/compile/arguments.js";
 import { dtypeUnsupported } from "../../../src/diagnostics/catalog/rule-codes.js";

@@ -5,7 +5,7 @@
  */
 import { type DTypeName, dtypeTable, isFp8 } from "../../../src/types/dtype.js";
 import { isLiteral, isValue, type KernelIR, type OpStatement, type Value } from "../../../src/ir/nodes.js";
-import { usesOfTriton39 } from "../../../src/analysis/version-requirements.js";
+import { usesOfTriton39 } from "../../../src/analysis/preconditions.js";
 import { argumentsOf, valuesIn, walkAll } from "../../../src/ir/walk.js";
 
 export type Place = "interpreter" | "3.6";

@@ -21,7 +21,7 @@ import type { RuleError } from "../types/rule-error.js";
 import { Message } from "../diagnostics/message.js";
 
 type Rows = Readonly<Record<"desc" | "rows" | "column", Typed>>;
-/** An untyped signature: authors call these ops as methods, which `rules/descriptor-types.ts` types. */
+/** An untyped signature: authors call these ops as methods, which `rules/tensor-types.ts` types. */
 type Method = (desc: unknown, ...args: unknown[]) => unknown;
 
 function rowsOf(op: string, { desc, rows, column }: Rows): DescriptorType | RuleError {

@@ -57,8 +57,7 @@ export function operandsOf(calls: readonly string[]): Map<string, Type> {
 export function declarations(operands: ReadonlyMap<string, Type>): string[] {
   return [
     `import { libdevice, tl, type ConstBool, type ConstFloat, type Constexpr, type Pointer, type Tensor, type Tile } from "tilescript";`,
-    `import type { View } from "../../../../src/rules/tensor-types.js";`,
-    `import type { Descriptor } from "../../../../src/rules/descriptor-types.js";`,
+    `import type { Descriptor, View } from "../../../../src/rules/tensor-types.js";`,
     `import type { OneOf } from "../../../../src/types/dtype.js";`,
     `import type { Same } from "../../../../src/types/rule-error.js";`,
     ...Object.entries(variables).map(

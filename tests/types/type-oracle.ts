@@ -18,12 +18,11 @@ const exportsOf = {
     "WhyNumber WhyLiteral WhyWeak",
   "types/casts": "WhyCast WhyBitcast SumElement MaxElement",
   "types/shape": "Broadcast WhyBroadcast WhyBroadcastTo SameShape FitsIn Show",
-  "types/axis": "Axis WhyAxis Reduce Expand WhyExpand",
-  "types/dims": "Trans WhyTrans Permute WhyPermute WhyReshape Double DoubleAt",
+  "types/dims": "Axis WhyAxis Reduce Expand WhyExpand Trans WhyTrans Permute WhyPermute WhyReshape Double DoubleAt",
   "types/constexpr": "Constexpr ConstBool ConstFloat Span WhyDim WhyBound",
   "types/constexpr-text": "AddText SubText MulText FloorDivText ModText DivText",
   "types/tile": "Tile",
-  "rules/tensor-types": "Pointer Tensor View",
+  "rules/tensor-types": "Pointer Tensor View Descriptor",
   "rules/arithmetic-rules": "WhyArith ArithOut WhyCmp CmpOut WhyQuotient DivideOut ModuloOut WhyFloor WhyBits WhyLogic",
   "rules/math-rules":
     "WhyMath MathOut WhyPairSecond PairOut WhyInts WhyCdiv CdivOut WhyCond WhyWhereFirst " + "WhyWhereSecond WhereOut",
@@ -33,7 +32,6 @@ const exportsOf = {
   "rules/create-rules":
     "WhyFill WhyTo ToOut WhyJoin JoinOut WhySplit WhyCat CatOut InterleaveOut WhyGatherIndex " + "WhyHistogram",
   "rules/atomic-rules": "WhyAtomic WhyAtomicRead WhyAtomicValue WhyAtomicMask WhySwap",
-  "rules/descriptor-types": "Descriptor",
   "rules/descriptor-rules":
     "WhyBase WhyBlockOffset WhyBlockValue WhyBlockWrite WhyDescribed WhyDescriptor WhyRows RowsShape",
   "rules/memory-rules": "WhyOffset OffsetOperand IndexArgs IndexedShape WhyLoad WhyWrite WhyMaskFor WhyValue",

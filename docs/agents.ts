@@ -108,14 +108,16 @@ function spec(): string {
 }
 
 /** Files of ops that a first kernel does not need; the page on the language has them. */
-const RARE_FILES = ["dot-scaled", "escape", "extra", "target", "descriptor-methods", "narrow", "pointer"];
+const RARE_FILES = ["target", "descriptor-methods", "pointer"];
 /** Ops that few kernels need. */
 const RARE_OPS = [
   ...["mapElementwise", "bitonicMerge", "swizzle2d", "randint4x", "rand4x", "randn4x", "philox", "atomicPoll", "exit"],
-  ...["uintToUniformFloat", "pairUniformToNormal", "maxConstancy", "staticPrint", "expectZero"],
+  ...["uintToUniformFloat", "pairUniformToNormal", "maxConstancy", "staticPrint", "expectZero", "dotScaled"],
 ];
 /** Files whose ops need a description, even for readers who know Triton. */
-const DESCRIBED_FILES = ["view", "memory", "combine", "select", "dot", "branches", "loops", "state"];
+const DESCRIBED_FILES = ["view", "memory", "combine", "select", "dot", "branches", "loops"];
+/** Ops of these files that have no description. */
+const UNDESCRIBED_OPS = /^(atomic|choose)/;
 
 function ops(): string {
   const stemOf = (file: string): string => /([\w-]+)\.ts$/.exec(file)![1]!;
@@ -124,11 +126,15 @@ function ops(): string {
   const shownSections = sections()
     .filter(({ file }) => !RARE_FILES.includes(stemOf(file)))
     .map((section) => ({ ...section, entries: section.entries.filter(isShown) }));
-  const describedSections = shownSections.filter(({ file }) => DESCRIBED_FILES.includes(stemOf(file)));
-  const listedSections = shownSections.filter(({ file }) => !DESCRIBED_FILES.includes(stemOf(file)));
+  const partOf = (isDescribed: boolean) =>
+    shownSections.flatMap(({ file, title, entries }) => {
+      const ofFile = DESCRIBED_FILES.includes(stemOf(file));
+      const part = entries.filter(({ name }) => (ofFile && !UNDESCRIBED_OPS.test(name)) === isDescribed);
+      return part.length === 0 ? [] : [{ title, entries: part }];
+    });
   return [
-    ...describedSections.flatMap(({ entries }) => entries.map((entry) => `- ${call(entry)}: ${entry.text}`)),
-    ...listedSections.map(({ title, entries }) => `- ${title}: ${entries.map(call).join(", ")}`),
+    ...partOf(true).flatMap(({ entries }) => entries.map((entry) => `- ${call(entry)}: ${entry.text}`)),
+    ...partOf(false).map(({ title, entries }) => `- ${title}: ${entries.map(call).join(", ")}`),
     `- Also ${RARE_OPS.map((name) => `\`tl.${name}\``).join(", ")}; their types have comments.`,
   ].join("\n");
 }

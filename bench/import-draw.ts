@@ -13,7 +13,7 @@ import { relative, resolve, sep } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { seedOf, shuffled, uniform } from "../src/numerics/random.js";
-import { thisMachine } from "../src/runtime/devices/machine.js";
+import { thisMachine } from "../src/runtime/devices/devices.js";
 import type { ReadKernel } from "../src/runtime/worker/protocol.js";
 import { recordDraw } from "./import-record.js";
 import { MeteredWorker } from "./import-seconds.js";

@@ -44,7 +44,7 @@ export function following(version: string): string {
   return `${major}.${minor + 1}`;
 }
 
-/** Reserved namespaces of `torch.ops`. */
+// Reserved namespaces of `torch.ops`.
 
 /**
  * The namespaces of PyTorch's operators, other attributes of `torch.ops` (PyTorch 2.11 to 2.15), and `_`, which matches

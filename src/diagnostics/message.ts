@@ -1,4 +1,4 @@
-/** A message of the build. Its parts stay apart: nothing is read off the finished sentence. */
+// A message of the build. Its parts stay apart: nothing is read off the finished sentence.
 
 /** A code, what is wrong, and what to do about it. The remedy is "" where the problem says everything. */
 export class Message<
@@ -58,7 +58,7 @@ export function formatList(items: readonly string[], conjunction: "and" | "or" =
   return items.length < 2 ? items.join() : `${items.slice(0, -1).join(", ")} ${conjunction} ${items.at(-1)}`;
 }
 
-/** Suggestions for misspelled names. */
+// Suggestions for misspelled names.
 
 /**
  * The name that is closest to `name`, ignoring case and `_`, within an edit distance of one or two letters. Undefined
@@ -113,7 +113,7 @@ function editDistance(a: string, b: string): number {
   return distance(a.length, b.length);
 }
 
-/** Detects several copies of this package in one program. The objects of one copy are unknown to the others. */
+// Detects several copies of this package in one program. The objects of one copy are unknown to the others.
 
 /** The key of the global registry of copies. */
 const COPIES = Symbol.for("tilescript.copies");

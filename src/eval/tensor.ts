@@ -8,7 +8,7 @@ import type { NumberData, TileData } from "../numerics/numeric-int.js";
 import type { Addresses, Allocation } from "../values/runtime-values.js";
 import { coordinates } from "./findings.js";
 
-/** Shadow memory: for each offset of a tensor, the interval and the lane of the last access of one kind. */
+// Shadow memory: for each offset of a tensor, the interval and the lane of the last access of one kind.
 
 /** A lane of a tile. Lanes with different keys are unordered within one interval. */
 export type LaneKey = number;
@@ -58,10 +58,8 @@ interface ShadowMemory {
   atomics: LastAccesses | undefined;
 }
 
-/**
- * The happens-before order of programs, as vector clocks. Only atomics order accesses of different programs. A release
- * on an element orders earlier accesses before those that follow a later acquire on that element.
- */
+// The happens-before order of programs, as vector clocks. Only atomics order accesses of different programs. A release
+// on an element orders earlier accesses before those that follow a later acquire on that element.
 
 /** Identifies an interval of a program between two of its releases or barriers. */
 export type Stamp = number;

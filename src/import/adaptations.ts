@@ -7,8 +7,7 @@ import { type LibdeviceName, letterOf } from "../rules/libdevice-rules.js";
 import { libdeviceTable } from "../rules/libdevice-table.js";
 import type { DTypeName } from "../types/dtype.js";
 import { rootOf } from "./dead-code.js";
-import type { Context } from "./context.js";
-import { toStoredValue } from "./state.js";
+import { type Context, toStoredValue } from "./context.js";
 import { type Call, type Expression, isSequence } from "./tree.js";
 import {
   castTo,

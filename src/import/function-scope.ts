@@ -1,6 +1,6 @@
 /** The state of a function's translation: its variables, open blocks and lines. */
 import { authorName, splitName } from "./author-name.js";
-import { lineComment } from "./inert-text.js";
+import { lineComment } from "./host-text.js";
 import type { FunctionTree, Statement } from "./tree.js";
 import { UnsupportedConstruct, traced, truth, type Value, translateNot } from "./value.js";
 

@@ -1,10 +1,9 @@
 /** The launch part of a spec: grid, requirements, configs, heuristics. */
 import { camelCase } from "./author-name.js";
 import type { DeclaredParam } from "./declared-params.js";
-import { callbackText, fixedValue, type HostNames } from "./host-text.js";
-import { lineComment } from "./inert-text.js";
+import { callbackText, fixedValue, type HostNames, lineComment } from "./host-text.js";
 import type { LeftOut } from "./left-out.js";
-import type { InferredLaunchFacts } from "./launch-facts/launch-facts.js";
+import type { InferredLaunchFacts } from "./launch-facts/recorded-values.js";
 import type { HostTree, KernelTree, LaunchOptionValues, Tuning } from "./tree.js";
 
 const todoComment = (text: string): string => lineComment(`TODO(import): ${text}`);

@@ -2,23 +2,20 @@
 import { format } from "prettier";
 import { authorName } from "./author-name.js";
 import type { KernelContext, Translators } from "./context.js";
-import { pruneConstantBranches } from "./constant-branches.js";
 import { type DTypeVariable, dtypeVariables } from "./dtype-variables.js";
 import { type DeclaredParam, declareParams } from "./declared-params.js";
 import { FunctionScope, type RefutedCondition } from "./function-scope.js";
 import { hostLines } from "./host-spec.js";
-import type { HostNames } from "./host-text.js";
-import type { InferredLaunchFacts } from "./launch-facts/launch-facts.js";
+import { type HostNames, docComment, escapeInvisible, lineComment } from "./host-text.js";
+import type { InferredLaunchFacts } from "./launch-facts/recorded-values.js";
 import type { LiftedTensor } from "./lift/lifted-tensors.js";
-import { docComment, escapeInvisible, lineComment } from "./inert-text.js";
 import type { LeftOut } from "./left-out.js";
 import { readNames } from "./liveness.js";
 import { splitLiveRanges } from "./live-ranges.js";
 import { translateCall } from "./translate-calls.js";
 import { translateStatements } from "./translate-statements.js";
 import { type FunctionTree, helperTree, type KernelTree, type ParameterTree } from "./tree.js";
-import { unrollLoops } from "./unroll-loops.js";
-import { withoutUnused } from "./unused-lines.js";
+import { unrollLoops, pruneConstantBranches, withoutUnused } from "./unroll-loops.js";
 import {
   bindingValue,
   dtypeName,
@@ -31,6 +28,7 @@ import {
   type Value,
   withFileLines,
 } from "./value.js";
+import type { HelperSignature } from "../compiled/compiled-kernel.js";
 
 const translate: Translators = { statements: translateStatements, call: translateCall };
 
@@ -83,7 +81,7 @@ export interface TextOptions {
 }
 
 /** Parameter types by helper function and parameter name. */
-export type HelperTypes = ReadonlyMap<string, ReadonlyMap<string, string>>;
+type HelperTypes = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 /** @throws UnsupportedConstruct with the reason and the line in the Python file. */
 export async function kernelText(tree: KernelTree, options: TextOptions = {}): Promise<KernelText> {
@@ -414,3 +412,24 @@ function parameterType(param: Value, types: ReadonlyMap<string, string> | undefi
 }
 
 const defaultValue = ({ default: binding }: ParameterTree): Value | undefined => binding && bindingValue(binding);
+
+/** Omits parameters whose types differ between calls. */
+export function helperTypes(text: string, helpers: readonly HelperSignature[]): HelperTypes {
+  const lines = text.split("\n");
+  const typesByHelper = new Map<string, Map<string, string | undefined>>();
+  for (const { at: location, params } of helpers) {
+    const [, name] =
+      /^const (\w+) = tl\.fn\(/.exec(location === undefined ? "" : (lines[location.line - 1] ?? "")) ?? [];
+    if (name === undefined) continue;
+    const types = typesByHelper.get(name) ?? new Map<string, string | undefined>();
+    typesByHelper.set(name, types);
+    for (const { name: param, type } of params)
+      types.set(param, types.has(param) && types.get(param) !== type ? undefined : type);
+  }
+  return new Map(
+    [...typesByHelper].map(([name, types]) => [
+      name,
+      new Map([...types].flatMap(([param, type]) => (type === undefined ? [] : [[param, type] as const]))),
+    ]),
+  );
+}

@@ -3,9 +3,9 @@
  * belong to one live range if a read can see the value of either.
  */
 import { liveRangeName } from "./author-name.js";
-import { keepsItsValue } from "./own-dtype-cast.js";
-import { replaceNodes } from "./rewrite-tree.js";
+import { replaceNodes } from "./node-builders.js";
 import { type Augmented, type Expression, type FunctionTree, isSequence, type Name, type Statement } from "./tree.js";
+import { elementOf } from "./value.js";
 
 /** Gives each live range of a name a separate name. The first one keeps the name. */
 export function splitLiveRanges(tree: FunctionTree): FunctionTree {
@@ -206,4 +206,29 @@ function difference<T>(types: Types, others: Types, property: (type: Tile) => T)
   const [values, otherValues] = [types, others].map((each) => [...new Set(tilesOf(each).map(property))]);
   const isSame = values?.[0] === otherValues?.[0] && otherValues?.length === 1;
   return values?.length === 1 && !isSame ? values : [];
+}
+
+// Emitted kernels cast a scalar to its own dtype for Triton's interpreter. A scalar parameter of the DSL has its declared
+// dtype everywhere.
+
+/** True for `x = x`, and for `p = tl.full([], p, tl.float32)` where `p` is a float32. */
+export function keepsItsValue(statement: Statement): boolean {
+  if (statement.kind !== "Assign" || statement.targets.length !== 1) return false;
+  const [target] = statement.targets;
+  if (target?.kind !== "Name") return false;
+  if (statement.value.kind === "Name") return statement.value.id === target.id;
+  const source = castScalar(statement.value);
+  if (source?.id !== target.id) return false;
+  return source.types.length === 1 && elementOf(source) === elementOf(statement.value);
+}
+
+/** The name in `tl.full([], name, dtype)` or, of an int64, `tl.full([], name, tl.uint64).to(tl.int64)`. */
+function castScalar(node: Expression): Name | undefined {
+  if (node.kind !== "Call") return undefined;
+  const { func, args, callee } = node;
+  if (func.kind === "Attribute" && func.attr === "to" && elementOf(func.value) === "uint64")
+    return elementOf(node) === "int64" ? castScalar(func.value) : undefined;
+  const [shape, value] = args;
+  const isScalar = callee?.what === "function" && callee.name === "tl.full" && shape !== undefined && isSequence(shape);
+  return isScalar && shape.elts.length === 0 && value?.kind === "Name" ? value : undefined;
 }

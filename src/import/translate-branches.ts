@@ -1,12 +1,11 @@
 /** Translates Python's `if` to `tl.when`. Arms assign mutable variables or return values for later statements. */
 import { type Arm, type Arms, armsOf, branchHeader, pathsOf, withElse } from "./if-arms.js";
 import { pythonName } from "./author-name.js";
-import type { Context } from "./context.js";
+import { type Context, makeState, toStoredValue } from "./context.js";
 import type { Variable } from "./function-scope.js";
 import { hoistConstants } from "./hoist-constants.js";
 import { childrenOf, defines, liveBefore, readNames, targetNames, writtenNames } from "./liveness.js";
 import { translateAnd, translateOr } from "./operators.js";
-import { makeState, toStoredValue } from "./state.js";
 import { translateCondition } from "./translate-expressions.js";
 import { branchKey, needsContinuation, isReadAsNone, emitContinuation } from "./translate-tails.js";
 import type { Expression, If, Statement } from "./tree.js";

@@ -1,9 +1,8 @@
 /** Translates Python loops. Loop-carried variables become mutable variables. */
 import { camelCase } from "./author-name.js";
-import type { Context } from "./context.js";
+import { type Context, makeState } from "./context.js";
 import { translateCondition, translateExpression } from "./translate-expressions.js";
 import { loopCarriedNames, liveAtHead, writtenNames } from "./liveness.js";
-import { makeState } from "./state.js";
 import type { Call, Expression, For, While } from "./tree.js";
 import { needsUnrolling } from "./unroll-loops.js";
 import { traced } from "./value.js";

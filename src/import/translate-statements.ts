@@ -3,15 +3,14 @@
  */
 import { translateIf, choiceOrNone } from "./translate-branches.js";
 import { pythonName } from "./author-name.js";
-import type { Context } from "./context.js";
+import { type Context, type StoredValue, toStoredValue } from "./context.js";
 import { translateCondition, translateExpression } from "./translate-expressions.js";
 import { declaredConstant } from "./hoist-constants.js";
 import { isReassignedInBlock, liveBefore } from "./liveness.js";
 import { isSideEffectFree } from "./op-calls.js";
 import { translateFor, translateWhile } from "./translate-loops.js";
 import { translateBinary } from "./operators.js";
-import { type StoredValue, toStoredValue } from "./state.js";
-import { keepsItsValue } from "./own-dtype-cast.js";
+import { keepsItsValue } from "./live-ranges.js";
 import { type Augmented, type Expression, isSequence, type Statement } from "./tree.js";
 import { isCompileTimeConstant, list, UnsupportedConstruct, traced, type Value } from "./value.js";
 

@@ -1,9 +1,59 @@
-/** Unrolls the loops whose copies TileScript cannot express by one body. */
+/** Unrolls loops whose copies TileScript cannot express by one body; removes branches and values that no call needs. */
 import { childrenOf, liveBefore, readNames, targetNames, writtenNames } from "./liveness.js";
-import { constantNode } from "./node-builders.js";
-import { replaceNodes } from "./rewrite-tree.js";
+import { constantNode, replaceNodes } from "./node-builders.js";
 import type { Expression, For, FunctionTree, Name, Statement, Subscript } from "./tree.js";
-import { constantInCalls } from "./value.js";
+import { constantInCalls, constantOf } from "./value.js";
+
+/** Removes unused values. TileScript would report an unused condition as evaluated in JavaScript. */
+export function withoutUnused(lines: readonly string[]): readonly string[] {
+  const remaining = [...lines];
+  for (const [i, line] of [...lines.entries()].reverse()) {
+    const [, name, value] = /^const (\w+) = (.*);$/s.exec(line) ?? [];
+    if (name !== undefined && value !== undefined && isSideEffectFree(value) && !isUsed(name, remaining, i + 1))
+      remaining.splice(i, 1);
+  }
+  return remaining;
+}
+
+/** True if the remaining lines of the enclosing block use a variable. */
+function isUsed(name: string, lines: readonly string[], start: number): boolean {
+  const pattern = new RegExp(`\\b${name}\\b`);
+  let depth = 0;
+  for (const line of lines.slice(start)) {
+    if (line.startsWith("//")) continue;
+    if (line.startsWith("}") && depth === 0) return false;
+    if (pattern.test(line)) return true;
+    depth += line.split("{").length - line.split("}").length;
+  }
+  return false;
+}
+
+/** False for mutable variables, memory accesses, and calls of helper functions, which may have effects. */
+const isSideEffectFree = (value: string): boolean =>
+  !/=>|\btl\.(mut|load|atomic\w*)\(|\.(load|atomic\w*|gather)\(/.test(value) && !/(?<![.\w])[A-Za-z_]\w*\(/.test(value);
+
+/** Replaces each `if` whose condition had one constant value by the arm for that value. */
+export function pruneConstantBranches(tree: FunctionTree): FunctionTree {
+  return { ...tree, body: pruneStatements(tree.body) };
+}
+
+function pruneStatements(body: readonly Statement[]): readonly Statement[] {
+  return body.flatMap((statement): readonly Statement[] => {
+    if (statement.kind === "For" || statement.kind === "While")
+      return [{ ...statement, body: pruneStatements(statement.body) }];
+    if (statement.kind !== "If") return [statement];
+    const condition = constantOf(statement.test);
+    if (!condition)
+      return [{ ...statement, body: pruneStatements(statement.body), orelse: pruneStatements(statement.orelse) }];
+    return pruneStatements(isTrue(condition) ? statement.body : statement.orelse);
+  });
+}
+
+function isTrue(value: NonNullable<ReturnType<typeof constantOf>>): boolean {
+  if (value.kind === "truth") return value.value;
+  if (value.kind === "number") return Number(value.value) !== 0;
+  return value.kind === "string" && value.value !== "";
+}
 
 /** The largest number of copies of a loop's body. */
 const MAX_COPIES = 64;

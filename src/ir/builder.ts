@@ -25,7 +25,7 @@ import type { BodyRetrace } from "./retrace.js";
 import type { SourceIndex } from "./source-index.js";
 import { resultsOf, valuesIn } from "./walk.js";
 
-/** Implication between conditions that are constant when Triton compiles, given as canonical texts. */
+// Implication between conditions that are constant when Triton compiles, given as canonical texts.
 
 /** A propositional formula: `not A`, `and(A, B)`, `or(A, B)` or an atom. */
 type Formula =

@@ -8,11 +8,9 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import type { Value } from "./nodes.js";
 import { showType } from "../types/types.js";
 
-/**
- * Objects that JavaScript converts to false. The language defines one, `document.all`, and V8 can create others for its
- * tests. Apart from `typeof` they behave like any other object. If boolean handles are falsy objects, a traced kernel
- * takes the other path wherever JavaScript tests a handle.
- */
+// Objects that JavaScript converts to false. The language defines one, `document.all`, and V8 can create others for its
+// tests. Apart from `typeof` they behave like any other object. If boolean handles are falsy objects, a traced kernel
+// takes the other path wherever JavaScript tests a handle.
 
 /** Node's built-in modules without an import, which web pages could not resolve. */
 interface NodeGlobals {

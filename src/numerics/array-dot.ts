@@ -260,10 +260,8 @@ function poisonOf(a: TileArray, b: TileArray, acc: TileArray | undefined, size: 
   });
 }
 
-/**
- * Detects repeated rows and columns. A kernel whose indices wrap, such as `rm % M`, repeats rows in a block that is
- * larger than its matrix. The product of equal rows is then computed once.
- */
+// Detects repeated rows and columns. A kernel whose indices wrap, such as `rm % M`, repeats rows in a block that is
+// larger than its matrix. The product of equal rows is then computed once.
 
 /** Lines of a matrix: rows, or columns. */
 interface MatrixLines {

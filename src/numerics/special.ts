@@ -135,7 +135,7 @@ export function roundHalfEven(x: number): number {
   return nearest === 0 && x < 0 ? -0 : nearest;
 }
 
-/** The gamma function and its logarithm, with float64 precision. */
+// The gamma function and its logarithm, with float64 precision.
 
 /** ζ(k) - 1 for k from 2 on. The Euler-Maclaurin formula gives the tail of the sum. */
 const zetaMinusOne = Array.from({ length: 60 }, (_, i) => {

@@ -97,7 +97,7 @@ function countStates(states: TensorAccessMap["states"]): Counts {
   return counts;
 }
 
-/** A tensor as a grid of cells. */
+// A tensor as a grid of cells.
 
 /** A row and a column. Both may be negative outside the tensor. */
 export type Cell = readonly [row: number, column: number];

@@ -12,8 +12,8 @@ import {
   INDEX,
   nameNode,
   indexNode,
+  withArguments,
 } from "../node-builders.js";
-import { withArguments } from "../rewrite-tree.js";
 import { boundArgument, type Call, isSequence, type TritonType, type Expression, type Statement } from "../tree.js";
 import { constantOf as recordedConstant, elementOf, UnsupportedConstruct } from "../value.js";
 

@@ -3,8 +3,7 @@
  * advances becomes a variable, and each access computes an index and a bounds check per axis.
  */
 import { targetNames } from "../liveness.js";
-import { assignmentNode, INDEX, indexNode } from "../node-builders.js";
-import { replaceNodes, memoizeByPosition, withArguments } from "../rewrite-tree.js";
+import { assignmentNode, INDEX, indexNode, replaceNodes, memoizeByPosition, withArguments } from "../node-builders.js";
 import {
   boundArgument,
   type Call,

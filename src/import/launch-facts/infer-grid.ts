@@ -5,7 +5,7 @@
 import { hostValue } from "../host-text.js";
 import type { LiftedTensor } from "../lift/lifted-tensors.js";
 import type { HostTree, KernelTree } from "../tree.js";
-import type { RecordedValues } from "./launch-facts.js";
+import type { RecordedValues } from "./recorded-values.js";
 
 /** Undefined if an axis of the grid has no expression, or if all axes are constants. */
 export function inferGrid(

@@ -1,7 +1,21 @@
 /** The sizes of lifted tensors in recorded launches, from the memory layouts of the tensors. */
 import type { LiftedTensor } from "../lift/lifted-tensors.js";
-import type { KernelTree, Layout, RecordedNumbers } from "../tree.js";
-import type { RecordedValues } from "./launch-facts.js";
+import type { KernelTree, Layout, RecordedNumbers, HostTree } from "../tree.js";
+import { hostValue } from "../host-text.js";
+
+/** Facts about a kernel that are true in all its recorded launches but do not follow from its Python code. */
+export interface InferredLaunchFacts {
+  /** The grid as a function of sizes. Absent if the script has such an expression itself. */
+  readonly grid?: readonly HostTree[];
+  /** Conditions under which the accesses of a launch are in bounds and its outputs are written completely. */
+  readonly requires: readonly HostTree[];
+}
+
+/** Sizes and numeric arguments by name, one map per launch. */
+export type RecordedValues = readonly ReadonlyMap<string, number>[];
+
+export const holdsForAllLaunches = (condition: HostTree, recordedValues: RecordedValues): boolean =>
+  recordedValues.length > 0 && recordedValues.every((values) => hostValue(condition, values) === true);
 
 /**
  * Renames sizes of axes that share an index expression, and therefore a size name, but have different sizes in a

@@ -6,7 +6,7 @@ import { readNames, writtenNames } from "../liveness.js";
 import { binaryNode, constantNode, INDEX, indexNode } from "../node-builders.js";
 import type { Binary, Expression, For, Name, Statement } from "../tree.js";
 import { kindOf, rankOf } from "../value.js";
-import type { Env } from "./python-access.js";
+import type { Env } from "./expression-parts.js";
 
 export interface InductionVariable {
   readonly name: string;

@@ -6,11 +6,10 @@
 import { disambiguateSizes } from "../launch-facts/recorded-values.js";
 import { liveAtHead, liveBefore, writtenNames } from "../liveness.js";
 import { isSideEffectFree } from "../op-calls.js";
-import { constantNode } from "../node-builders.js";
-import { replaceNodes, memoizeByPosition, withArguments } from "../rewrite-tree.js";
+import { constantNode, replaceNodes, memoizeByPosition, withArguments } from "../node-builders.js";
 import type { Call, For, FunctionTree, KernelTree, Statement, While } from "../tree.js";
 import { accessesOf, callArguments } from "./address-walk.js";
-import type { Access } from "./python-access.js";
+import type { Access } from "./expression-parts.js";
 import { type LiftDecision, type LiftedTensor, Lifting, withView } from "./lifted-tensors.js";
 
 export interface Lifted {

@@ -1,12 +1,19 @@
 /** Decides which accesses become views, and infers the tensors of the views. */
-import { arangeNode, expandToAxis, constantNode } from "../node-builders.js";
+import { arangeNode, expandToAxis, constantNode, withArguments } from "../node-builders.js";
 import { isSideEffectFree } from "../op-calls.js";
-import { withArguments } from "../rewrite-tree.js";
 import type { Binary, Call, Expression, View } from "../tree.js";
-import { sizeOf } from "./linear-address.js";
-import type { Access, MaskCondition, Env, ParamKinds, Term } from "./python-access.js";
-import { type IndexParts, indexParts } from "./index-parts.js";
-import { canonical, isUnchanged, type Span, spanOf } from "./expression-parts.js";
+import { sizeOf, type IndexParts, indexParts } from "./linear-address.js";
+import {
+  canonical,
+  isUnchanged,
+  type Span,
+  spanOf,
+  type Access,
+  type MaskCondition,
+  type Env,
+  type ParamKinds,
+  type Term,
+} from "./expression-parts.js";
 
 /** An axis of a tensor. Its size and stride are parameters of the kernel. */
 export interface LiftedAxis {

@@ -94,7 +94,6 @@ interface Address {
   readonly trusted?: string | undefined;
 }
 
-/** Models an access and sets its results. */
 /** True if one of these accesses may write a tensor. */
 export const mayWrite = (accesses: readonly Access[], tensor: Access["tensor"]): boolean =>
   accesses.some((access) => access.accessKind !== "load" && (access.tensor === tensor || access.tensor === undefined));

@@ -150,10 +150,6 @@ export function withOutputs({ signature }: CompiledKernel, testCase: TestCase, l
   return { ...testCase, layouts: assignLayout(signature, tensorsWithLayout(signature), layout) };
 }
 
-/**
- * Builds the test case of a shape, with its inputs in this layout. Declared arguments of the shape override the
- * variant's.
- */
 /** The cases of a shape in the configs that take it, and the first config's refusal. */
 export function acceptedByConfig(
   kernel: CompiledKernel,
@@ -167,6 +163,10 @@ export function acceptedByConfig(
   return { accepted: candidates.filter((_, i) => refusals[i] === undefined), refusal: refusals[0] };
 }
 
+/**
+ * Builds the test case of a shape, with its inputs in this layout. Declared arguments of the shape override the
+ * variant's.
+ */
 export function caseOf(
   kernel: CompiledKernel,
   { sizes, args = {} }: Pick<Shape, "sizes" | "args">,

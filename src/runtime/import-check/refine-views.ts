@@ -10,14 +10,14 @@ import type {
   MissingPrecondition,
 } from "../../compiled/compiled-kernel.js";
 import { liftPointers, type Lifted } from "../../import/lift/lift.js";
+import type { KernelTree } from "../../import/tree.js";
+import { inferGrid } from "../../import/launch-facts/infer-grid.js";
 import {
+  recordedValues,
   type InferredLaunchFacts,
   holdsForAllLaunches,
   type RecordedValues,
-} from "../../import/launch-facts/launch-facts.js";
-import type { KernelTree } from "../../import/tree.js";
-import { inferGrid } from "../../import/launch-facts/infer-grid.js";
-import { recordedValues } from "../../import/launch-facts/recorded-values.js";
+} from "../../import/launch-facts/recorded-values.js";
 import type { LiftedTensor } from "../../import/lift/lifted-tensors.js";
 
 /** Writes a kernel and compares it with the original. */

@@ -19,7 +19,7 @@ import { relocateMap } from "../cases/outcome.js";
 import { readFileSync } from "node:fs";
 import { lockFile } from "../worker/environment.js";
 
-/** Formats Python text as `ruff format` does. */
+// Formats Python text as `ruff format` does.
 
 /** Text on one line, or a bracket that may be split into one line per item. */
 type Term = string | { readonly open: string; readonly items: readonly Term[]; readonly close: string };

@@ -171,7 +171,7 @@ function roundToTenth(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** Converts SVG to PNG with the installed renderer. */
+// Converts SVG to PNG with the installed renderer.
 
 /** PNG pixels per SVG pixel, for high-density screens. */
 const ZOOM = 2;

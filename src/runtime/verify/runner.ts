@@ -283,7 +283,7 @@ function isSame(lhs: unknown, rhs: unknown): boolean {
   return lhs === rhs || cacheKey(lhs) === cacheKey(rhs);
 }
 
-/** The durations of the parts of a run. */
+// The durations of the parts of a run.
 
 /** Seconds of the cases of a kernel. */
 export interface Durations {

@@ -149,7 +149,7 @@ const attentionKeyGradients = kernel(
         { BLOCK: 64, STEP: 32, numWarps: 4, numStages: 3 },
         { BLOCK: 128, STEP: 32, numWarps: 4, numStages: 4 },
         // For heads of 256 elements, whose two sums take the registers of eight warps.
-        { BLOCK: 64, STEP: 16, numWarps: 8, numStages: 2 },
+        { BLOCK: 64, STEP: 64, numWarps: 8, numStages: 2 },
       ],
     },
     shapes: [{ H: 32, S: 1024, HEAD_DIM: 64 }],
@@ -216,6 +216,8 @@ const attentionQueryGradients = kernel(
         { BLOCK: 64, STEP: 64, numWarps: 4, numStages: 3 },
         { BLOCK: 64, STEP: 32, numWarps: 4, numStages: 3 },
         { BLOCK: 128, STEP: 32, numWarps: 8, numStages: 2 },
+        // For heads of 256 elements, of which more keys do not fit.
+        { BLOCK: 128, STEP: 32, numWarps: 8, numStages: 3 },
       ],
     },
     shapes: [{ H: 32, S: 1024, HEAD_DIM: 64 }],

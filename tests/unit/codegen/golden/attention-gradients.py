@@ -249,7 +249,7 @@ def _attention_delta(o, d_out):
             (64, 64, 4, 2, 168),
             (64, 32, 4, 3, None),
             (128, 32, 4, 4, None),
-            (64, 16, 8, 2, None),
+            (64, 64, 8, 2, None),
         ]
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],
@@ -435,6 +435,7 @@ def _attention_key_gradients(q, k, v, d_out, lse, delta, CAUSAL=False):
             (64, 64, 4, 3),
             (64, 32, 4, 3),
             (128, 32, 8, 2),
+            (128, 32, 8, 3),
         ]
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],

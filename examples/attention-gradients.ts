@@ -148,6 +148,7 @@ const attentionKeyGradients = kernel(
         { BLOCK: 64, STEP: 64, numWarps: 4, numStages: 2, maxnreg: 168 },
         { BLOCK: 64, STEP: 32, numWarps: 4, numStages: 3 },
         { BLOCK: 128, STEP: 32, numWarps: 4, numStages: 4 },
+        { BLOCK: 128, STEP: 64, numWarps: 8, numStages: 2 },
         // For heads of 256 elements, whose two sums take the registers of eight warps.
         { BLOCK: 64, STEP: 64, numWarps: 8, numStages: 2 },
       ],
@@ -169,10 +170,10 @@ const attentionKeyGradients = kernel(
     /** The queries from `start` on, some of which do not see all keys of the block if it is `diagonal`. */
     const visit = (start: Scalar<"int32">, diagonal: boolean): void => {
       const rm = start.add(tl.arange(0, STEP));
+      // Rows of q and dO past the end are 0, and what is multiplied by them adds nothing.
       const queries = tl.reshape(q.load([head, start, 0]), [STEP, HEAD_DIM]);
       const gradient = tl.reshape(dOut.load([head, start, 0]), [STEP, HEAD_DIM]);
-      // Weights of rows past the end are 0.
-      const logSum = tl.load(lse.at(head, rm), { other: Infinity });
+      const logSum = tl.load(lse.at(head, rm));
       const unmasked = tl.exp2(tl.dot(keys, queries.T).mul(toBase2).sub(logSum.row));
       const weights = diagonal ? tl.where(rm.row.ge(block.col), unmasked, 0) : unmasked;
       dvSum.value = tl.dot(weights.to(T), gradient, dvSum.value);
@@ -180,10 +181,10 @@ const attentionKeyGradients = kernel(
       const change = tl.dot(values, gradient.T).sub(someDelta.row);
       dkSum.value = tl.dot(weights.mul(change).to(T), queries, dkSum.value);
     };
-    tl.when(CAUSAL, () => {
-      for (const start of tl.range(first, first.add(BLOCK), STEP)) visit(start, true);
-    });
-    const below = tl.when(CAUSAL, () => first.add(BLOCK)).otherwise(() => tl.full([], 0, tl.int32));
+    const [top, below] = tl
+      .when(CAUSAL, () => [first, first.add(BLOCK)] as const)
+      .otherwise(() => [tl.full([], 0, tl.int32), tl.full([], 0, tl.int32)] as const);
+    for (const start of tl.range(top, below, STEP)) visit(start, true);
     for (const start of tl.range(below, S, STEP)) visit(start, false);
     tl.store(dk.at(head, block, rd), dkSum.value.mul(scale).to(T));
     tl.store(dv.at(head, block, rd), dvSum.value.to(T));

@@ -123,6 +123,9 @@ export function isResultWeak(statement: OpStatement, weakTypes: WeakTypeRules): 
   const weakOperands = operands.filter((argument) => isValue(argument) && weakTypes.isWeak(argument)) as Value[];
   const isWeakOperand = (argument: Argument) =>
     isLiteral(argument) || (isValue(argument) && (argument.type.kind === "constexpr" || weakTypes.isWeak(argument)));
+  const type = statement.results[0]?.type;
+  // `tl.arange(0, N)` is a tile.
+  if (type?.kind === "tile" && type.shape.length > 0) return false;
   return (
     weakOperands.length > 0 &&
     statement.op.spelling.form !== "method" &&

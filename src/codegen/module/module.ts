@@ -275,7 +275,7 @@ function assembleModule(parts: ModuleParts): EmittedModule {
     ...fromImports(kernels, isMentioned, [
       ...externs.flatMap((each) => each.imports),
       ...library.imports.filter((each) => each.kind === "fromImport"),
-      ...(isMentioned(CAN_SPECIALIZE) ? gluonImports : []),
+      ...(isMentioned(CAN_SPECIALIZE) ? gluonImports(isMentioned) : []),
     ]),
     ...(runtime === undefined ? [] : localImport(runtime, runtimeNames)),
     ...versionCheck(kernels),

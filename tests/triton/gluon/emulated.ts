@@ -23,7 +23,7 @@ export interface Launch {
 
 export interface Trial {
   readonly name: string;
-  readonly form: "product" | "attention";
+  readonly form: "product" | "attention" | "streamed";
   readonly kernel: CompiledKernel;
   /** Its module, where that is known. */
   readonly python?: string;
@@ -97,7 +97,7 @@ function jobOf(trial: Trial, seed: number): object {
     const output = outputs[name];
     if (!output) return [];
     // A number of each row follows from no rounded weights.
-    const rounds = form === "attention" && dims.length === rank ? dtype : output.dtype;
+    const rounds = form !== "product" && dims.length === rank ? dtype : output.dtype;
     return [{ ...packed(output), rounds }];
   });
   return {
@@ -110,6 +110,17 @@ function jobOf(trial: Trial, seed: number): object {
     mistakes: trial.mistakes,
   };
 }
+
+/** All terms of the sums are positive, so that errors stay in proportion. */
+export const few = (_: number, uniform: () => number) => Math.floor(uniform() * 3) / 8;
+export const gradientInputs: NonNullable<Trial["inputs"]> = {
+  q: few,
+  k: few,
+  v: few,
+  dOut: few,
+  lse: (_, uniform) => 4 + few(0, uniform),
+  delta: (_, uniform) => -1 - few(0, uniform),
+};
 
 /** Values of attention are positive, so that no sum of them comes near 0 and errors stay in proportion. */
 const values = (place: number) =>

@@ -194,6 +194,7 @@ class AttentionPartition {
       case "sum":
       case "promote":
       case "add":
+      case "use":
       case "stage":
       case "fence":
       case "send":

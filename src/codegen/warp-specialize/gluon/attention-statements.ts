@@ -11,6 +11,7 @@ import {
   type OpStatement,
   type Statement,
   type Value,
+  type Variable,
 } from "../../../ir/nodes.js";
 import { reducesAccumulator, shapeOf } from "../pattern/attention-layouts.js";
 import { axisOf } from "../pattern/tile-schedule.js";
@@ -19,7 +20,7 @@ import { constexprType } from "../../../types/types.js";
 import type { Dim } from "../../../types/shape.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
-import type { AttentionContext } from "./partition-context.js";
+import type { ScoresContext } from "./partition-context.js";
 
 export class AttentionStatements {
   /** Replacements of the author's values in the loop that is being emitted. */
@@ -29,8 +30,16 @@ export class AttentionStatements {
   /** The author's statements that the partition computes. */
   readonly #partitionStatements: ReadonlySet<Statement>;
 
-  constructor(readonly context: AttentionContext) {
+  /** The variables that the partition changes, and those that the pipeline changes. */
+  readonly #states: ReadonlySet<Variable>;
+  readonly #sums: ReadonlySet<Variable>;
+
+  constructor(readonly context: ScoresContext) {
     const { specialized, isConsumer } = context;
+    const { pattern } = specialized;
+    const isStreamed = "sums" in pattern;
+    this.#states = new Set((isStreamed ? [] : pattern.variables).map(({ variable }) => variable));
+    this.#sums = new Set((isStreamed ? pattern.sums : [pattern.accumulator]).map(({ variable }) => variable));
     this.#partitionStatements = isConsumer ? specialized.consumerStatements : specialized.producerStatements;
   }
 
@@ -49,14 +58,13 @@ export class AttentionStatements {
   }
 
   appendNeeded(statements: readonly Statement[]): void {
-    const { builder, specialized, isConsumer } = this.context;
-    const { pattern } = specialized;
-    const variables = new Set([pattern.accumulator, ...pattern.variables].map(({ variable }) => variable));
+    const { builder, isConsumer } = this.context;
     for (const statement of statements)
       if (statement.kind === "let") {
-        if (isConsumer && variables.has(statement.variable)) builder.append(statement);
+        if (isConsumer && (this.#states.has(statement.variable) || this.#sums.has(statement.variable)))
+          builder.append(statement);
       } else if (statement.kind === "write") {
-        if (isConsumer && variables.has(statement.variable) && statement.variable !== pattern.accumulator.variable)
+        if (isConsumer && this.#states.has(statement.variable))
           builder.append({ ...statement, value: this.currentArgument(statement.value) });
       } else if (this.#partitionStatements.has(statement)) this.#appendStatement(statement);
   }

@@ -1,11 +1,11 @@
 /** Configs of a warp-specialized kernel: their sizes, and the hook that sets the block shapes of their descriptors. */
 import type { KernelIR } from "../../../ir/nodes.js";
-import { type KernelNames, parameterName } from "../../names/kernel-names.js";
+import { type KernelNames, parameterName, valueName } from "../../names/kernel-names.js";
 import * as py from "../../syntax/py-build.js";
 import type { Block, Expression, FunctionDef } from "../../syntax/py.js";
 import { THREE_CONSUMER_HEAD_SIZES } from "../pattern/attention-configs.js";
 import { SET_BLOCK } from "./helpers.js";
-import type { GluonKernel } from "./kernel.js";
+import type { GluonKernel, ThreeConsumers } from "./kernel.js";
 
 /** The function that sets the block shapes of a config's descriptors. */
 export function blockHook(ir: KernelIR, kernel: GluonKernel, names: KernelNames, name: string): FunctionDef {
@@ -42,8 +42,12 @@ export function threeConsumerPruner(
       py.number(String(THREE_CONSUMER_HEAD_SIZES)),
     ]),
   );
+  const branches = threeConsumers.branches.map(({ condition, isThen }) => {
+    const flag = py.subscript(py.name("args"), py.string(valueName(names, condition)));
+    return isThen ? flag : py.unary("not", flag);
+  });
   const retained = py.name("kept");
-  const test = py.boolOp("or", py.compare(count, ["<", py.number("3")]), py.boolOp("and", ...isShort));
+  const test = py.boolOp("or", py.compare(count, ["<", py.number("3")]), py.boolOp("and", ...isShort, ...branches));
   const body: Block = [
     py.assign(py.name("args"), py.dict({ value: py.name("named_args") }, { value: py.name("kwargs") })),
     py.assign(retained, py.list()),
@@ -61,10 +65,16 @@ export function threeConsumerPruner(
       name,
       decorators: [],
       params: [{ name: "configs" }, { name: "named_args" }, { name: "**kwargs" }],
-      docstring: "The configs that fit: with long heads, three consumers have too few registers.",
+      docstring: prunerDoc(threeConsumers),
       body,
     },
   ];
+}
+
+function prunerDoc({ heads, branches }: ThreeConsumers): string {
+  if (branches.length === 0) return "The configs that fit: with long heads, three consumers have too few registers.";
+  const reason = heads.length > 0 ? "short heads, and the same loops for all rows" : "the same loops for all rows";
+  return `The configs that fit: three consumers need ${reason}.`;
 }
 
 /** `@triton.autotune` over the configs that fit, each with the sizes of its ring buffer. */

@@ -33,7 +33,7 @@ import {
   loadBlock,
   operandTile,
   stagedOutput,
-  startOf,
+  sumOf,
 } from "./staged-blocks.js";
 
 export function gemmPartition(
@@ -135,6 +135,7 @@ class GemmPartition {
       case "await turn":
       case "give turn":
       case "compute":
+      case "use":
       case "stage":
       case "send":
         throw new Error(`${step.kind} stands in no product's pipeline`);
@@ -246,7 +247,7 @@ class GemmPartition {
         pipeline.readSlot(),
         consumerIndex,
         ...lead,
-        startOf(builder, index),
+        sumOf(builder, index.starts),
       );
     });
   }

@@ -14,17 +14,20 @@ export const ADD_PRODUCT = "_add_product";
 export const JOIN_SUM = "_join_sum";
 /** Stores a consumer's tile as a whole. */
 export const WRITE_BLOCK = "_write_block";
+const FENCE = "fence_async_shared";
 export const MAKE_DESCRIPTOR = "_described";
 export const CAN_SPECIALIZE = "_is_specialized";
 export const SET_BLOCK = "_set_block";
 
 /** The imports of partitions. */
-export const gluonImports: readonly FromImport[] = [
+export const gluonImports = (isMentioned: (name: string) => boolean): readonly FromImport[] => [
   { kind: "fromImport", module: "triton.experimental", names: [{ name: "gluon" }] },
   { kind: "fromImport", module: "triton.experimental.gluon", names: [{ name: "language", as: "gl" }] },
   {
     kind: "fromImport",
     module: "triton.experimental.gluon.language.nvidia.hopper",
-    names: ["fence_async_shared", "mbarrier", "tma", "warpgroup_mma", "warpgroup_mma_wait"].map((name) => ({ name })),
+    names: [FENCE, "mbarrier", "tma", "warpgroup_mma", "warpgroup_mma_wait"]
+      .filter((name) => name !== FENCE || [FENCE, WRITE_BLOCK, WRITE_PIECES].some(isMentioned))
+      .map((name) => ({ name })),
   },
 ];

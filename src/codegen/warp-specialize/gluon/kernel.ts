@@ -3,11 +3,15 @@ import type { Config, Specialize } from "../../../compiled/compiled-kernel.js";
 import type { TensorParam } from "../../../ir/nodes.js";
 import type { Specialized } from "../pattern/specialize.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
-import { HEAD_SIZES } from "../pattern/attention-configs.js";
+import { HEAD_SIZES, THREE_CONSUMER_HEAD_SIZES } from "../pattern/attention-configs.js";
+import type { ConstexprArm } from "../pattern/streamed-row-count.js";
+import { columnDims, threeConsumerHead } from "../pattern/streamed-configs.js";
+import type { SpecializedStream } from "../pattern/streamed-plan.js";
 import type { Dim } from "../../../types/shape.js";
 import type { FunctionDef, Name } from "../../syntax/py.js";
 import { AttentionEmitter } from "./attention-kernel.js";
 import { GemmEmitter } from "./gemm-kernel.js";
+import { StreamedEmitter } from "./streamed-kernel.js";
 import type { BlockSizes, Emission, GluonConfig, LaunchArgument, StagedBlock } from "./emitter.js";
 
 export interface GluonKernel {
@@ -25,15 +29,22 @@ export interface GluonKernel {
   /** Dims that are limited to certain sizes. */
   readonly sizeLimits: readonly { readonly dim: string; readonly sizes: readonly number[] }[];
   readonly configs: readonly GluonConfig[];
-  /** The requirements on head sizes for configs of three consumers, and the constexpr of the consumer count. */
-  readonly threeConsumers?: { readonly heads: readonly string[]; readonly consumers: Name } | undefined;
+  readonly threeConsumers?: ThreeConsumers | undefined;
   /** The block shape of each descriptor. */
   readonly blocks: (sizes: BlockSizes) => readonly StagedBlock[];
 }
 
+/** The requirements of configs of three consumers. */
+export interface ThreeConsumers {
+  /** Dims that must have {@link THREE_CONSUMER_HEAD_SIZES} elements. */
+  readonly heads: readonly string[];
+  readonly branches: readonly ConstexprArm[];
+  /** The constexpr of the consumer count. */
+  readonly consumers: Name;
+}
+
 export function gluonKernel(specialized: Specialized, emission: Emission, option: Specialize): GluonKernel {
-  const isGemm = specialized.kind === "gemm";
-  const emitter = isGemm ? new GemmEmitter(emission, specialized) : new AttentionEmitter(emission, specialized);
+  const emitter = emitterOf(specialized, emission);
   const { producer, consumer, kernel } = emitter.functions();
   return {
     functions: [producer, consumer, kernel],
@@ -41,12 +52,43 @@ export function gluonKernel(specialized: Specialized, emission: Emission, option
     launchArguments: emitter.launchArguments(kernel),
     isTimed: option === "auto" && emission.ir.tuning.key !== undefined,
     blockTensors: [...new Set(emitter.stagedTensors().map(({ tensor }) => tensor))],
-    hasAuthorGrid: isGemm ? specialized.pattern.tileLoop !== undefined : specialized.grid === undefined,
-    sizeLimits: isGemm ? [] : headSizeLimits(specialized.pattern.shape.slice(2), specialized.configs),
+    hasAuthorGrid: hasAuthorGrid(specialized),
+    sizeLimits: headSizeLimits(headDims(specialized), specialized.configs),
     configs: emitter.configs(),
-    threeConsumers: isGemm ? undefined : threeConsumersOf(specialized, emitter.shared.consumers),
+    threeConsumers: specialized.kind === "gemm" ? undefined : threeConsumersOf(specialized, emitter.shared.consumers),
     blocks: (sizes) => emitter.blocks(sizes),
   };
+}
+
+function emitterOf(specialized: Specialized, emission: Emission) {
+  switch (specialized.kind) {
+    case "gemm":
+      return new GemmEmitter(emission, specialized);
+    case "attention":
+      return new AttentionEmitter(emission, specialized);
+    case "streamed":
+      return new StreamedEmitter(emission, specialized);
+    default:
+      return specialized satisfies never;
+  }
+}
+
+function hasAuthorGrid(specialized: Specialized): boolean {
+  switch (specialized.kind) {
+    case "gemm":
+      return specialized.pattern.tileLoop !== undefined;
+    case "attention":
+      return specialized.grid === undefined;
+    case "streamed":
+      return true;
+    default:
+      return specialized satisfies never;
+  }
+}
+
+function headDims(specialized: Specialized): readonly Dim[] {
+  if (specialized.kind === "gemm") return [];
+  return specialized.kind === "attention" ? specialized.pattern.shape.slice(2) : columnDims(specialized.pattern);
 }
 
 type ConfigList = readonly { readonly config: Config }[];
@@ -55,9 +97,17 @@ type ConfigList = readonly { readonly config: Config }[];
 const headSizeLimits = (heads: readonly Dim[], configs: ConfigList): GluonKernel["sizeLimits"] =>
   launchHeads(heads, configs).map((dim) => ({ dim, sizes: HEAD_SIZES }));
 
-function threeConsumersOf({ pattern, configs }: SpecializedAttention, consumers: Name): GluonKernel["threeConsumers"] {
-  const heads = launchHeads(pattern.shape.slice(2), configs);
-  return heads.length > 0 && configs.some((each) => each.consumers === 3) ? { heads, consumers } : undefined;
+function threeConsumersOf(
+  specialized: SpecializedAttention | SpecializedStream,
+  consumers: Name,
+): ThreeConsumers | undefined {
+  const { kind, pattern, configs } = specialized;
+  const config = configs.find((each) => each.consumers === 3)?.config;
+  if (!config) return undefined;
+  const hasShortHeads = kind === "attention" || threeConsumerHead(pattern, config) === THREE_CONSUMER_HEAD_SIZES;
+  const heads = hasShortHeads ? launchHeads(headDims(specialized), configs) : [];
+  const branches = kind === "attention" ? [] : specialized.branches;
+  return heads.length + branches.length > 0 ? { heads, branches, consumers } : undefined;
 }
 
 function launchHeads(heads: readonly Dim[], configs: ConfigList): readonly string[] {

@@ -145,6 +145,17 @@ export class PartitionBuilder {
     this.#appendOp(this.#op("pure", build, operands, names), operands, ...results);
   }
 
+  /** Appends a statement that computes the results of one of the author's exactly here. */
+  assign<const Operands extends readonly Argument[]>(
+    name: string,
+    { results, location }: OpStatement,
+    build: OpPrinter<Operands>,
+    ...operands: Operands
+  ): void {
+    const op = this.#op("write", build, operands, name);
+    this.append({ kind: "op", op, operands, options: {}, results, location });
+  }
+
   /** Appends a named value. It has an effect, so that it is computed exactly here. */
   namedValue<const Operands extends readonly Argument[]>(
     name: string,

@@ -53,14 +53,25 @@ export interface GemmNames extends PipelineNames {
   readonly productLayout: Name;
 }
 
+/** The names of a form with scores and sums: the layouts of both. */
+export interface ScoresNames extends PipelineNames {
+  readonly scoresLayout: Name;
+  readonly accumulatorLayout: Name;
+}
+
 /** The names of attention. */
-export interface AttentionNames extends PipelineNames {
+export interface AttentionNames extends ScoresNames {
   readonly queries: StagedTensor;
   readonly keys: StagedTensor;
   readonly values: StagedTensor;
-  /** The layouts of scores and accumulator. */
-  readonly scoresLayout: Name;
-  readonly accumulatorLayout: Name;
+}
+
+/** The names of streamed products. */
+export interface StreamedNames extends ScoresNames {
+  /** The blocks that a program keeps, those that it loads, and vectors. */
+  readonly residents: readonly StagedTensor[];
+  readonly streams: readonly StagedTensor[];
+  readonly vectors: readonly StagedTensor[];
 }
 
 export type SizeOf = (dim: Dim) => Expression;

@@ -37,7 +37,7 @@ function isSinkable(statement: Statement): statement is Extract<Statement, { kin
   const operands = argumentsOf(statement).flatMap(valuesIn);
   return (
     statement.results.every((value) => shapeOf(value).length > 0) &&
-    operands.every((value) => shapeOf(value).length < 2)
+    operands.every((value) => shapeOf(value).length < 2 || shapeOf(value)[1] === 1)
   );
 }
 

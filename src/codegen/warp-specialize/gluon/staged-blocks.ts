@@ -52,10 +52,11 @@ export function appendBlockStore(
 /** The offset of a block on each axis of its tensor. */
 export function blockStarts(builder: PartitionBuilder, { lead, firstAxis, axes }: BlockAccess): readonly Argument[] {
   const [first, last] = axes;
-  return perTensorAxis(lead, firstAxis, [startOf(builder, first), startOf(builder, last)]);
+  return perTensorAxis(lead, firstAxis, [sumOf(builder, first.starts), sumOf(builder, last.starts)]);
 }
 
-export function startOf(builder: PartitionBuilder, { starts }: BlockIndex): Argument {
+/** The sum of the scalars that an index starts from. */
+export function sumOf(builder: PartitionBuilder, starts: BlockIndex["starts"]): Argument {
   const [start, extra] = starts;
   if (start === undefined) return { kind: "literal", value: 0 };
   if (extra === undefined) return start;

@@ -290,7 +290,7 @@ class AttentionMatcher {
       if (statement.kind === "op" && statement.op.effect === "write")
         return i < last
           ? notSpecializable("it writes before its loops end", statement.location)
-          : [this.#store(statement)];
+          : [rowStore(statement, this.ir, this.#definitions)];
       this.#checkIsComputation(statement);
       return [];
     });
@@ -314,36 +314,41 @@ class AttentionMatcher {
       return notSpecializable("it does more than load, multiply and compute", statement.location);
     for (const { statements } of blocksOf(statement)) statements.forEach((each) => this.#checkIsComputation(each));
   }
+}
 
-  #store(statement: OpStatement): AttentionStore {
-    const value = storedValue(statement);
-    if (value !== undefined && shapeOf(value).length === 1) {
-      const options = Object.keys(statement.options);
-      if (options.length > 0)
-        notSpecializable(`it writes a number for each row with ${options.join(" and ")}`, statement.location);
-      return { statement, block: undefined };
-    }
-    const block = writtenBlock(statement, this.ir, this.#definitions);
-    checkPlain(block);
-    return { statement, block };
+/** @throws {@link NotSpecializable} if the store writes neither a whole block nor one number per row. */
+export function rowStore(
+  statement: OpStatement,
+  ir: KernelIR,
+  definitionsOf: ReadonlyMap<Value, Statement>,
+): AttentionStore {
+  const value = storedValue(statement);
+  if (value !== undefined && shapeOf(value).length === 1) {
+    const options = Object.keys(statement.options);
+    if (options.length > 0)
+      notSpecializable(`it writes a number for each row with ${options.join(" and ")}`, statement.location);
+    return { statement, block: undefined };
   }
+  const block = writtenBlock(statement, ir, definitionsOf);
+  checkPlain(block);
+  return { statement, block };
 }
 
 const isAddition = ({ op }: OpStatement): boolean => op.facts.integer === "sum";
 
-function checkedDot(product: OpStatement): DotStatement {
+export function checkedDot(product: OpStatement): DotStatement {
   if (!isDot(product)) return notSpecializable(`tl.${product.op.name} has no warp-specialized form`, product.location);
   checkProduct(product);
   return product;
 }
 
-function checkPlain(block: BlockAccess): void {
+export function checkPlain(block: BlockAccess): void {
   checkRank(block);
   const { axes, statement } = block;
   if (axes.some(({ wraps }) => wraps !== undefined)) notSpecializable("an index wraps", statement.location);
 }
 
-function textOf(argument: Argument): string {
+export function textOf(argument: Argument): string {
   if (!isValue(argument)) return cacheKey(argument);
   return argument.type.kind === "constexpr" ? argument.type.text : String(argument.id);
 }

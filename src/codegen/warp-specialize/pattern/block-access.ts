@@ -103,7 +103,7 @@ export function blockAccess(statement: OpStatement, ir: KernelIR, definitionsOf:
 }
 
 /** True for cache hints, and for `other: 0`, the value that TMA fills in beyond the tensor's bounds. */
-const isRedundant = (option: string, value: Argument): boolean =>
+export const isRedundant = (option: string, value: Argument): boolean =>
   option === "evictionPolicy" ||
   option === "cacheModifier" ||
   (option === "other" && isLiteral(value) && Object.is(value.value, 0));
@@ -205,16 +205,18 @@ function descriptorBlock(
   if (!tensor || !block) return notSpecializable("its descriptor is of no whole parameter", at);
   if (tensor.padding === "nan") return notSpecializable("its descriptor pads with NaN", at);
   if (!isList(offsets)) return notSpecializable("it has no offsets", at);
-  const [rowStart, columnStart, extra] = offsets;
-  const [rowExtent, columnExtent] = block;
-  if (!rowStart || !columnStart || extra || !rowExtent || !columnExtent)
+  const isUnit = (extent: Argument) => isLiteral(extent) && extent.value === 1;
+  const [lead, unitExtents] = [offsets.slice(0, -2), block.slice(0, -2)];
+  const [rowStart, columnStart] = offsets.slice(-2);
+  const [rowExtent, columnExtent] = block.slice(-2);
+  if (!rowStart || !columnStart || !rowExtent || !columnExtent || !unitExtents.every(isUnit))
     return notSpecializable("its block has other than two axes", at);
   const indexFrom = (start: Argument, extent: Argument): BlockIndex => ({
     starts: isZero(start) ? [] : [start],
     extent,
   });
   const axes = [indexFrom(rowStart, rowExtent), indexFrom(columnStart, columnExtent)] as const;
-  return { tensor, lead: [], firstAxis: 0, axes, isSwapped: false, statement };
+  return { tensor, lead, firstAxis: lead.length, axes, isSwapped: false, statement };
 }
 
 const isZero = (start: Argument): boolean => isLiteral(start) && start.value === 0;

@@ -7,7 +7,10 @@
  * every consumer has read them. A running iteration counter determines the slot (counter mod STAGES) and the phase of
  * its barriers (counter div STAGES mod 2).
  */
-export type BarrierName = "filled" | "emptied" | AttentionBarrier;
+export type BarrierName = "filled" | "emptied" | AttentionBarrier | StreamBarrier;
+
+/** Barriers of streamed products: those of the blocks that each consumer keeps, and of each streamed block. */
+export type StreamBarrier = "ownFilled" | `filled ${number}` | `emptied ${number}`;
 
 export type AttentionBarrier =
   "queriesFilled" | "queriesEmptied" | "keysFilled" | "keysEmptied" | "valuesFilled" | "valuesEmptied" | "turnGiven";
@@ -35,10 +38,12 @@ export type PipelineStep =
   | { readonly kind: "promote" }
   /** Adds the oldest product in registers, times its scales, while at most `pending` younger ones are in flight. */
   | { readonly kind: "add"; readonly pending: number }
-  /** Starts a product of these blocks of the iteration. */
-  | { readonly kind: "multiply"; readonly operands: readonly number[] }
-  /** Waits until at most `pending` products are in flight. */
-  | { readonly kind: "settle"; readonly pending: number }
+  /** Starts a product of these blocks of the iteration, or of the consumer. `product`: its number in an iteration. */
+  | { readonly kind: "multiply"; readonly operands: readonly number[]; readonly product?: number }
+  /** Waits until at most `pending` products are in flight, so that `product` is complete. */
+  | { readonly kind: "settle"; readonly pending: number; readonly product?: number }
+  /** The author's computation with these complete products, by its number in an iteration. */
+  | { readonly kind: "use"; readonly phase: number; readonly products: readonly number[] }
   /** The author's computation in an iteration: on the scores, or on the accumulator. */
   | { readonly kind: "compute"; readonly target: "weights" | "carried" }
   /**
@@ -79,7 +84,10 @@ export interface Barrier {
 }
 
 export interface Pipeline {
-  readonly barriers: Readonly<Partial<Record<BarrierName, Barrier>>>;
+  /** By {@link BarrierName}. */
+  readonly barriers: Readonly<Record<string, Barrier>>;
+  /** The operands of which each consumer has its own block. The others have one per slot. */
+  readonly own: readonly number[];
   readonly producer: readonly PipelineStep[];
   readonly consumer: readonly PipelineStep[];
 }
@@ -161,6 +169,7 @@ const scaledSum: readonly PipelineStep[] = [
 function productPipeline(copies: readonly PipelineStep[], sum: readonly PipelineStep[]): Pipeline {
   return {
     barriers: { filled: { arrivals: "one", per: "slot" }, emptied: { arrivals: "consumers", per: "slot" } },
+    own: [],
     producer: [
       {
         kind: "tiles",
@@ -228,6 +237,7 @@ export const attentionPipeline: Pipeline = {
     valuesEmptied: { arrivals: "consumers", per: "slot" },
     turnGiven: { arrivals: "one", per: "consumer" },
   },
+  own: [QUERIES],
   producer: [
     {
       kind: "tiles",

@@ -12,7 +12,7 @@
  *
  * Vector clocks show that barriers order these steps, and then every order has the same result.
  */
-import { type BarrierName, QUERIES } from "../pattern/pipeline.js";
+import type { BarrierName } from "../pattern/pipeline.js";
 import { barrierAt, Layout, partitionAt } from "./layout.js";
 import { type Instruction, programOf, type ProtocolForm } from "./program.js";
 import {
@@ -48,7 +48,7 @@ class Explorer {
   readonly #programs: readonly (readonly Instruction[])[];
   readonly #layout: Layout;
   /**
-   * True if the producer does more for a tile than for its iterations. Otherwise partitions share only the number of all
+   * True if a program has one tile, or the producer does more for a tile than for its iterations. Otherwise partitions share only the number of all
    * iterations, and each may end its tiles anywhere.
    */
   readonly #seesTiles: boolean;
@@ -61,7 +61,7 @@ class Explorer {
     const consumers = Array.from({ length: form.consumers }, (_, consumer) => consumer);
     this.#programs = [undefined, ...consumers].map((consumer) => programOf(form, consumer));
     this.#layout = new Layout(form, this.#programs);
-    this.#seesTiles = form.pipeline.producer.some((step) => step.kind === "tiles" && step.body.length > 1);
+    this.#seesTiles = form.pipeline.producer.every((step) => step.kind !== "tiles" || step.body.length > 1);
     this.#isPaired = form.isPaired === true;
     const copies = this.#programs.flat().filter((step) => step.kind === "copy");
     this.#copies = [...new Map(copies.map((copy) => [`${copy.operand} ${copy.barrier}`, copy])).values()];
@@ -152,24 +152,24 @@ class Explorer {
       case "copy":
         return go(this.#copy(state, part, partition, instruction));
       case "take": {
-        const { operand, owner } = instruction;
-        const buffers: readonly Buffer[] = [{ operand, owner, count: partition.count }];
-        this.#checkHeld(state, part, partition, buffers);
-        return go(this.#finishReads(state, part, partition, [buffers]));
+        const read = { ...instruction.read, count: partition.count };
+        this.#checkHeld(state, part, partition, [read]);
+        return go(this.#finishReads(state, part, partition, [read]));
       }
       case "multiply": {
-        const reads = this.#productReads(partition, instruction);
+        const reads = instruction.reads.map((read): Buffer => ({ ...read, count: partition.count }));
         this.#checkHeld(state, part, partition, reads);
-        return go(state, { running: [...partition.running, reads] });
+        return go(state, { running: [...partition.running, { product: instruction.product, reads }] });
       }
       case "settle": {
         const finishedCount = Math.max(0, partition.running.length - instruction.pending);
-        const after = this.#finishReads(state, part, partition, partition.running.slice(0, finishedCount));
+        const finished = partition.running.slice(0, finishedCount);
+        const reads = finished.flatMap((each) => each.reads);
+        const after = this.#finishReads(state, part, partition, reads);
         return go(after, { running: partition.running.slice(finishedCount) });
       }
       case "compute":
-        if (partition.running.flat().some(({ operand }) => operand === instruction.operand))
-          throw new Fault(`${nameOf(part)} takes a product of block ${instruction.operand} while it runs`);
+        checkComplete(partition, part, instruction);
         return go(state);
       case "add":
         if (partition.running.length > instruction.pending) throw new Fault(`${nameOf(part)} adds a product that runs`);
@@ -351,7 +351,7 @@ class Explorer {
     const overwrites = `a copy overwrites ${textOf(buffer)}`;
     if (previous?.seenBy.length === 0) throw new Fault(`${overwrites} while another one fills it`);
     const running = state.partitions.findIndex((each) =>
-      each.running.flat().some((read) => this.#layout.buffer(read) === target),
+      each.running.some(({ reads }) => reads.some((read) => this.#layout.buffer(read) === target)),
     );
     if (running >= 0) throw new Fault(`${overwrites} while a product of ${nameOf(running)} reads it`);
     const early = previous?.reads.find((read) => !isBefore(read, part, partition.clock));
@@ -363,11 +363,6 @@ class Explorer {
     if (now.copies === 0) throw new Fault(`${barrier} gets bytes that are not announced`);
     const after = this.#completed(barrier, { ...now, copies: now.copies - 1 });
     return { ...state, blocks, barriers: state.barriers.with(number, after) };
-  }
-
-  #productReads({ count }: PartitionState, { operands, queries }: InstructionOf<"multiply">): readonly Buffer[] {
-    const queryReads = queries === undefined ? [] : [{ operand: QUERIES, owner: queries, count }];
-    return [...queryReads, ...operands.map((operand): Buffer => ({ operand, count, owner: undefined }))];
   }
 
   #checkHeld({ blocks }: State, part: number, partition: PartitionState, reads: readonly Buffer[]): void {
@@ -382,10 +377,10 @@ class Explorer {
   }
 
   /** The state after the ends of reads. */
-  #finishReads(state: State, part: number, partition: PartitionState, products: readonly (readonly Buffer[])[]): State {
+  #finishReads(state: State, part: number, partition: PartitionState, reads: readonly Buffer[]): State {
     const read = stampOf(partition, part);
     let { blocks, barriers } = state;
-    for (const buffer of products.flat()) {
+    for (const buffer of reads) {
       const index = this.#layout.buffer(buffer);
       const block = blocks[index];
       if (block)
@@ -401,6 +396,11 @@ class Explorer {
     }
     return { ...state, blocks, barriers };
   }
+}
+
+function checkComplete({ running }: PartitionState, part: number, { products }: InstructionOf<"compute">): void {
+  const early = running.find(({ product }) => products.includes(product));
+  if (early) throw new Fault(`${nameOf(part)} uses product ${early.product} while it runs`);
 }
 
 const stampOf = ({ clock }: PartitionState, part: number): Stamp => ({ part, arrivals: clock[part] ?? 0 });

@@ -1,10 +1,7 @@
 /** The barriers and buffers of a pipeline, by number, and their numbers once all partitions are iterations further. */
-import { type BarrierName, VALUES } from "../pattern/pipeline.js";
+import type { BarrierName } from "../pattern/pipeline.js";
 import { type Instruction, isOwn, type ProtocolForm } from "./program.js";
 import type { Barrier, Buffer, Clock, PartitionState, Stamp, State } from "./state.js";
-
-/** Operands of all pipelines. */
-const OPERANDS = VALUES + 1;
 
 /** The counter of a barrier's phases. */
 type PhaseCounter = "slot" | "tile" | "iteration";
@@ -13,6 +10,8 @@ export class Layout {
   /** The first of each barrier's numbers. Those that no partition waits for have none. */
   readonly #first = new Map<BarrierName, number>();
   readonly #tracksTiles: boolean;
+  /** The number of operands, of which each may have a buffer per slot and one per consumer. */
+  readonly #operands: number;
 
   constructor(
     readonly form: ProtocolForm,
@@ -24,6 +23,12 @@ export class Layout {
         this.#first.set(step.barrier, count);
         count += this.#size(step.barrier);
       }
+    const operands = programs.flat().flatMap((step): readonly number[] => {
+      if (step.kind === "copy") return [step.operand];
+      if (step.kind === "take") return [step.read.operand];
+      return step.kind === "multiply" ? step.reads.map(({ operand }) => operand) : [];
+    });
+    this.#operands = Math.max(0, ...operands) + 1;
     this.#tracksTiles = [...this.#first.keys()].some((barrier) => this.#counterOf(barrier) === "tile");
   }
 
@@ -53,7 +58,7 @@ export class Layout {
         clock,
       })),
       barriers,
-      blocks: Array.from({ length: OPERANDS * stages + consumers }, () => undefined),
+      blocks: Array.from({ length: this.#operands * (stages + consumers) }, () => undefined),
       decisions: [],
       past: 0,
     };
@@ -66,8 +71,10 @@ export class Layout {
   }
 
   buffer({ operand, count, owner }: Buffer): number {
-    const { stages } = this.form;
-    return owner === undefined ? operand * stages + this.#slot(count) : OPERANDS * stages + owner;
+    const { stages, consumers } = this.form;
+    return owner === undefined
+      ? operand * stages + this.#slot(count)
+      : this.#operands * stages + operand * consumers + owner;
   }
 
   /** The phase of a barrier that an iteration or a tile uses. */
@@ -141,13 +148,16 @@ export class Layout {
         count: partition.count - count,
         tile: partition.tile - tile,
         decisionCount: partition.decisionCount - decisionCount,
-        running: partition.running.map((product) => product.map((each) => ({ ...each, count: each.count - count }))),
+        running: partition.running.map(({ product, reads }) => ({
+          product,
+          reads: reads.map((each) => ({ ...each, count: each.count - count })),
+        })),
         clock: this.hasEnded(state, part) ? partition.clock.map(() => 0) : earlier(partition.clock),
       })),
       barriers,
       blocks: state.blocks.map((_, i) => {
         const { stages } = this.form;
-        const isOwnBuffer = i >= OPERANDS * stages;
+        const isOwnBuffer = i >= this.#operands * stages;
         const block = state.blocks[isOwnBuffer ? i : i - (i % stages) + this.#slot((i % stages) + count)];
         if (!block) return undefined;
         const index = Math.max(-1, block.index - (isOwnBuffer ? tile : count));

@@ -4,6 +4,7 @@ import {
   KEYS,
   type Pipeline,
   type PipelineStep,
+  QUERIES,
   SPILL_QUERIES_CONSUMERS,
   VALUES,
 } from "../pattern/pipeline.js";
@@ -26,6 +27,12 @@ export type LoopKind = "tiles" | "turns" | "pairs" | "idle turns";
 /** The consumer that has a barrier or a buffer; undefined for those of a slot. */
 type Owner = number | undefined;
 
+/** The block of an operand that is read: that of the iteration's slot, or that of a consumer. */
+export interface Read {
+  readonly operand: number;
+  readonly owner: Owner;
+}
+
 export type Instruction =
   /** The head of a loop, and the end of its body. */
   | { readonly kind: "loop"; readonly loop: LoopKind; readonly exit: number }
@@ -43,11 +50,10 @@ export type Instruction =
       readonly isLater: boolean;
     }
   | { readonly kind: "copy"; readonly operand: number; readonly barrier: BarrierName; readonly owner: Owner }
-  /** `queries`: the consumer whose own queries it reads as well. */
-  | { readonly kind: "multiply"; readonly operands: readonly number[]; readonly queries: Owner }
-  | { readonly kind: "take"; readonly operand: number; readonly owner: Owner }
+  | { readonly kind: "multiply"; readonly reads: readonly Read[]; readonly product: number }
+  | { readonly kind: "take"; readonly read: Read }
   | { readonly kind: "settle"; readonly pending: number }
-  | { readonly kind: "compute"; readonly operand: number }
+  | { readonly kind: "compute"; readonly products: readonly number[] }
   | { readonly kind: "add"; readonly pending: number }
   | { readonly kind: "advance" };
 
@@ -122,12 +128,15 @@ class Program {
         return void instructions.push({ kind: "copy", operand, barrier, owner: ownerOf(barrier) });
       }
       case "take":
-        if (!this.#spills) instructions.push({ kind: "take", operand: step.operand, owner: ownerOf(step.barrier) });
+        if (step.operand !== QUERIES || !this.#spills)
+          instructions.push({ kind: "take", read: this.#readOf(step.operand) });
         return;
       case "multiply":
-        return void instructions.push(this.#product(step.operands));
+        return void instructions.push(this.#product(step.operands, step.product));
       case "compute":
-        return void instructions.push({ kind: "compute", operand: step.target === "weights" ? KEYS : VALUES });
+        return void instructions.push({ kind: "compute", products: [step.target === "weights" ? KEYS : VALUES] });
+      case "use":
+        return void instructions.push({ kind: "compute", products: step.products });
       case "settle":
       case "add":
       case "advance":
@@ -167,8 +176,13 @@ class Program {
     this.instructions[head] = { kind: "loop", loop, exit: this.instructions.length };
   }
 
-  #product(operands: readonly number[]): Instruction {
-    return { kind: "multiply", operands, queries: this.#spills && operands.includes(KEYS) ? this.consumer : undefined };
+  #product(operands: readonly number[], product = operands.at(-1) ?? 0): Instruction {
+    const spilled = this.#spills && operands.includes(KEYS) ? [QUERIES] : [];
+    return { kind: "multiply", reads: [...spilled, ...operands].map((each) => this.#readOf(each)), product };
+  }
+
+  #readOf(operand: number): Read {
+    return { operand, owner: this.form.pipeline.own.includes(operand) ? this.consumer : undefined };
   }
 }
 

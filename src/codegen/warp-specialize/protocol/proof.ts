@@ -17,7 +17,7 @@ const verdicts = new Map<string, ProtocolVerdict>();
 export function proveBarriers(specialized: Specialized): ProtocolVerdict {
   let states = 0;
   for (const form of formsOf(specialized)) {
-    const key = JSON.stringify([form.pipeline.producer, { ...form, pipeline: undefined }]);
+    const key = JSON.stringify(form);
     const verdict = verdicts.get(key) ?? proveForm(form);
     verdicts.set(key, verdict);
     if (verdict.kind !== "proved") return verdict;
@@ -31,7 +31,14 @@ function proveForm(form: KernelForm): ProtocolVerdict {
   return fault === undefined ? exploreProtocol(form) : { kind: "refuted", fault, iterations: 0, states: 0 };
 }
 
-function formsOf({ kind, pattern, configs }: Specialized): readonly KernelForm[] {
+function formsOf(specialized: Specialized): readonly KernelForm[] {
+  if (specialized.kind === "streamed") {
+    const { pipeline, configs } = specialized;
+    // Stores write from registers.
+    const common = { pipeline, isPromoted: false, mayIdle: false, pieces: 1, depth: 1, outputs: 0 };
+    return configs.map(({ stages, consumers }) => ({ ...common, stages, consumers }));
+  }
+  const { kind, pattern, configs } = specialized;
   if (kind === "attention") {
     const outputs = new Set(pattern.stores.flatMap(({ block }) => block?.tensor ?? [])).size;
     const common = { pipeline: attentionPipeline, isPromoted: false, mayIdle: true, pieces: 1, depth: 1, outputs };

@@ -29,8 +29,8 @@ export interface PartitionState {
   readonly decisionCount: number;
   /** True between the two iterations of one decision. */
   readonly isInPair: boolean;
-  /** The buffers that its products may still read, oldest product first. */
-  readonly running: readonly (readonly Buffer[])[];
+  /** Its products that may still read these buffers, oldest first. */
+  readonly running: readonly { readonly product: number; readonly reads: readonly Buffer[] }[];
   /** Its own entry counts all of its arrivals. */
   readonly clock: Clock;
 }

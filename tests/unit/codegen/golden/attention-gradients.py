@@ -249,6 +249,7 @@ def _attention_delta(o, d_out):
             (64, 64, 4, 2, 168),
             (64, 32, 4, 3, None),
             (128, 32, 4, 4, None),
+            (128, 64, 8, 2, None),
             (64, 64, 8, 2, None),
         ]
     ],
@@ -292,51 +293,51 @@ def attention_key_gradients_kernel(
     dk_sum = tl.zeros([BLOCK, HEAD_DIM], dtype=tl.float32)
     dv_sum = tl.zeros([BLOCK, HEAD_DIM], dtype=tl.float32)
     if CAUSAL:
-        offsets = tl.arange(0, STEP)
-        lse_ptrs = lse_ptr + (head * S + first) + offsets
-        delta_ptrs = delta_ptr + (head * S + first) + offsets
-        for start in range(first, first + BLOCK, STEP):
-            rm = start + offsets
-            queries = tl.reshape(q_desc.load([head, start, 0]), [STEP, HEAD_DIM])
-            gradient = tl.reshape(d_out_desc.load([head, start, 0]), [STEP, HEAD_DIM])
-            # Weights of rows past the end are 0.
-            mask = offsets < S - start
-            log_sum = tl.load(lse_ptrs, mask=mask, other=float("inf"))
-            unmasked = tl.exp2(
-                tl.dot(keys, tl.trans(queries)) * to_base2 - log_sum[None, :]
-            )
-            weights = tl.where(rm[None, :] >= block[:, None], unmasked, 0.0)
-            dv_sum = tl.dot(weights.to(dk_ptr.dtype.element_ty), gradient, dv_sum)
-            some_delta = tl.load(delta_ptrs, mask=mask, other=0.0)
-            change = tl.dot(values, tl.trans(gradient)) - some_delta[None, :]
-            dk_sum = tl.dot(
-                (weights * change).to(dk_ptr.dtype.element_ty), queries, dk_sum
-            )
-            lse_ptrs += STEP
-            delta_ptrs += STEP
-    if CAUSAL:
+        top = first
         below = first + BLOCK
     else:
+        top = tl.full([], 0, dtype=tl.int32)
         below = tl.full([], 0, dtype=tl.int32)
+    offsets = tl.arange(0, STEP)
+    lse_ptrs = lse_ptr + (head * S + top) + offsets
+    delta_ptrs = delta_ptr + (head * S + top) + offsets
+    for start in range(top, below, STEP):
+        rm = start + offsets
+        # Rows of q and dO past the end are 0, and what is multiplied by them adds
+        # nothing.
+        queries = tl.reshape(q_desc.load([head, start, 0]), [STEP, HEAD_DIM])
+        gradient = tl.reshape(d_out_desc.load([head, start, 0]), [STEP, HEAD_DIM])
+        mask = offsets < S - start
+        log_sum = tl.load(lse_ptrs, mask=mask, other=0.0)
+        unmasked = tl.exp2(
+            tl.dot(keys, tl.trans(queries)) * to_base2 - log_sum[None, :]
+        )
+        weights = tl.where(rm[None, :] >= block[:, None], unmasked, 0.0)
+        dv_sum = tl.dot(weights.to(dk_ptr.dtype.element_ty), gradient, dv_sum)
+        some_delta = tl.load(delta_ptrs, mask=mask, other=0.0)
+        change = tl.dot(values, tl.trans(gradient)) - some_delta[None, :]
+        dk_sum = tl.dot((weights * change).to(dk_ptr.dtype.element_ty), queries, dk_sum)
+        lse_ptrs += STEP
+        delta_ptrs += STEP
     rm = tl.arange(0, STEP)
-    lse_ptrs = lse_ptr + (head * S + below) + rm
-    delta_ptrs = delta_ptr + (head * S + below) + rm
+    lse_ptrs_1 = lse_ptr + (head * S + below) + rm
+    delta_ptrs_1 = delta_ptr + (head * S + below) + rm
     for start in range(below, S, STEP):
         queries = tl.reshape(q_desc.load([head, start, 0]), [STEP, HEAD_DIM])
         gradient = tl.reshape(d_out_desc.load([head, start, 0]), [STEP, HEAD_DIM])
         mask = rm < S - start
-        log_sum = tl.load(lse_ptrs, mask=mask, other=float("inf"))
+        log_sum = tl.load(lse_ptrs_1, mask=mask, other=0.0)
         unmasked = tl.exp2(
             tl.dot(keys, tl.trans(queries)) * to_base2 - log_sum[None, :]
         )
         dv_sum = tl.dot(unmasked.to(dk_ptr.dtype.element_ty), gradient, dv_sum)
-        some_delta = tl.load(delta_ptrs, mask=mask, other=0.0)
+        some_delta = tl.load(delta_ptrs_1, mask=mask, other=0.0)
         change = tl.dot(values, tl.trans(gradient)) - some_delta[None, :]
         dk_sum = tl.dot(
             (unmasked * change).to(dk_ptr.dtype.element_ty), queries, dk_sum
         )
-        lse_ptrs += STEP
-        delta_ptrs += STEP
+        lse_ptrs_1 += STEP
+        delta_ptrs_1 += STEP
     tl.store(
         dk_ptr + head * (S * HEAD_DIM) + (block[:, None] * HEAD_DIM + rd[None, :]),
         (dk_sum * scale).to(dk_ptr.dtype.element_ty),

@@ -2,6 +2,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { attentionWithGradients } from "../../../../examples/attention-gradients.js";
+import { lowerViews } from "../../../../src/lower/views.js";
+import { kernelOf } from "../../../support/operator-kernels.js";
 import {
   attentionPipeline,
   gemmPipeline,
@@ -10,7 +13,18 @@ import {
   ROW_SCALES,
   scaledPipeline,
 } from "../../../../src/codegen/warp-specialize/pattern/pipeline.js";
-import { type Instruction, programOf } from "../../../../src/codegen/warp-specialize/protocol/program.js";
+import { specialize } from "../../../../src/codegen/warp-specialize/pattern/specialize.js";
+import { type Instruction, programOf, type Read } from "../../../../src/codegen/warp-specialize/protocol/program.js";
+
+/** The pipeline of one of the operator's kernels, in whose golden file it stands. */
+function streamedPipeline(file: string): Pipeline | undefined {
+  const name = file.replace(".py", "").replaceAll("-", "_");
+  if (!name.endsWith("_gradients")) return undefined;
+  const ir = kernelOf(attentionWithGradients, name);
+  const form = specialize(ir, lowerViews(ir));
+  if (!("kind" in form) || form.kind !== "streamed") throw new Error(`${name} has another form`);
+  return form.pipeline;
+}
 
 const FOLDER = join(import.meta.dirname, "gluon/golden");
 
@@ -118,15 +132,18 @@ class Steps {
     }
     if (text.includes(".load(gl.DotOperandLayout") && this.consumers < 3) this.steps.push("take");
     const scales = /(\w+)_blocks\.index\((\w+) \* CONSUMERS \+ part\).*\.load\(gl\.SliceLayout/.exec(text);
-    if (scales) {
-      expect(scales[1]).toBe(this.operands[ROW_SCALES]);
-      expect(this.#place(scales[2]!, owner)).toBe("age 0");
-      this.steps.push("take");
+    const vector = /(\w+)_blocks\.index\((\w+)\)[^=]*\.load\(gl\.SliceLayout/.exec(text);
+    if (scales) expect(scales[1]).toBe(this.operands[ROW_SCALES]);
+    const read = scales ?? vector;
+    if (read) {
+      expect(this.#place(read[2] ?? "", owner)).toBe("age 0");
+      this.steps.push(`take ${this.operands.indexOf(read[1] ?? "")}`);
     }
     const pending = /warpgroup_mma_wait\((\d)/.exec(text)?.[1];
     if (pending) this.steps.push(`settle ${pending}`);
     else if (/warpgroup_mma\(|_add_product\(/.test(text)) {
-      const slots = [...text.matchAll(/(\w+)_blocks\.index\((\w+)[^)]*\)/g)];
+      const blocks = [...text.matchAll(/(\w+)_blocks\.index\((\w+)[^)]*\)/g)];
+      const slots = blocks.filter(([, , index]) => index !== "part");
       for (const [, , index = ""] of slots) expect(this.#place(index, owner)).toBe("age 0");
       this.steps.push(`multiply ${slots.map(([, tensor = ""]) => this.operands.indexOf(tensor)).join()}`);
       if (text.includes("_add_product(")) this.steps.push("settle 0");
@@ -163,10 +180,11 @@ function textOf(step: Instruction): readonly string[] {
     case "copy":
       return [`copy ${step.operand} ${step.barrier} ${place(step.owner)}`];
     case "multiply":
-      return [`multiply ${step.operands.join()}`];
+      return [`multiply ${slotOperands(step.reads).join()}`];
     case "settle":
       return [`settle ${step.pending}`];
     case "take":
+      return [step.read.owner === undefined ? `take ${step.read.operand}` : "take"];
     case "advance":
       return [step.kind];
     case "compute":
@@ -176,6 +194,10 @@ function textOf(step: Instruction): readonly string[] {
       return step satisfies never;
   }
 }
+
+/** The operands of which the iteration's slot has a block. */
+const slotOperands = (reads: readonly Read[]) =>
+  reads.flatMap(({ operand, owner }) => (owner === undefined ? [operand] : []));
 
 /** The steps without a loop that repeats the one before it, as masks split a loop in two. */
 function merged(steps: readonly string[]): string {
@@ -193,19 +215,20 @@ function withoutIdle(pipeline: Pipeline): Pipeline {
 
 const modules = readdirSync(FOLDER).map((file) => [file, readFileSync(join(FOLDER, file), "utf8")] as const);
 
-test.each(modules)("%s executes the steps that are proved", (_, python) => {
+test.each(modules)("%s executes the steps that are proved", (file, python) => {
   const emitted = Array.from(
     python.matchAll(/(\w+) = gl\.allocate_shared_memory\(\s*gl\.int64/g),
     ([, name = ""]) => name,
   );
+  const streamed = streamedPipeline(file);
   const isScaled = python.includes("IN_FLIGHT");
   const productPipeline = isScaled ? scaledPipeline : gemmPipeline;
-  const pipeline = emitted.length === 2 ? productPipeline : attentionPipeline;
+  const pipeline = streamed ?? (emitted.length === 2 ? productPipeline : attentionPipeline);
   const barriers = Object.keys(pipeline.barriers).map((name, i) => [emitted[i] ?? "", name] as const);
   const operands = Array.from(
     python.matchAll(/(\w+)_blocks = gl\.allocate_shared_memory/g),
     ([, name = ""]) => name,
-  ).slice(0, pipeline === gemmPipeline ? 2 : 3);
+  ).slice(0, streamed ? undefined : pipeline === gemmPipeline ? 2 : 3);
   for (const consumers of python.includes('"CONSUMERS": 3') ? [1, 2, 3] : [1, 2])
     for (const part of [undefined, ...Array.from({ length: consumers }, (_each, i) => i)])
       for (const [arm, inFlight] of isScaled

@@ -1,5 +1,6 @@
 /** Which kernels have a warp-specialized form, by what their data do, and why others have none. */
 import { describe, expect, test } from "vitest";
+import { attentionWithGradients } from "../../../../examples/attention-gradients.js";
 import { attention } from "../../../../examples/flash-attention.js";
 import { fp8GemmBlockScaled } from "../../../../examples/fp8-gemm-block-scaled.js";
 import { fp8Gemm } from "../../../../examples/fp8-gemm.js";
@@ -19,9 +20,12 @@ import { trace } from "../../../../src/dsl/trace.js";
 import { lowerViews } from "../../../../src/lower/views.js";
 import { specialize } from "../../../../src/codegen/warp-specialize/pattern/specialize.js";
 import { NotSpecializable } from "../../../../src/codegen/warp-specialize/pattern/not-specializable.js";
+import type { KernelIR } from "../../../../src/ir/nodes.js";
+import { kernelOf } from "../../../support/operator-kernels.js";
 import * as attentions from "../fixtures/attentions.js";
 import * as near from "../fixtures/products.js";
 import * as modifications from "../fixtures/score-modifications.js";
+import * as streamed from "../fixtures/streamed.js";
 
 function formOf(kernel: unknown) {
   const ir = trace(definitionOf(kernel));
@@ -209,7 +213,84 @@ describe("should recognize attention", () => {
   });
 });
 
+describe("should recognize streamed products", () => {
+  const found = (kernel: KernelIR) => {
+    const form = specialize(kernel, lowerViews(kernel));
+    if (form instanceof NotSpecializable || form.kind !== "streamed") throw new Error(reasonOf(form));
+    return form;
+  };
+  const kernelIn = (kernel: unknown) => found(trace(definitionOf(kernel)));
+  const ofGradients = (name: string) => found(kernelOf(attentionWithGradients, name));
+
+  test.each([
+    ["of the gradients of keys and values", ofGradients("attention_key_gradients"), 2, 2, 2],
+    ["of the gradients of queries", ofGradients("attention_query_gradients"), 2, 0, 1],
+    ["of views", kernelIn(streamed.plainSums), 1, 0, 1],
+    ["of views in two loops", kernelIn(streamed.inTwoLoops), 1, 0, 1],
+    ["with numbers for columns and rows", kernelIn(streamed.weighed), 1, 1, 1],
+    ["with numbers for columns that are 1 past the end", kernelIn(streamed.filled), 1, 0, 1],
+  ])("%s", (_, { pattern, channels }, kept, vectors, sums) => {
+    expect(pattern.residents).toHaveLength(kept);
+    expect(pattern.sums).toHaveLength(sums);
+    expect(pattern.stores).toHaveLength(sums);
+    expect(channels).toHaveLength(vectors);
+  });
+
+  test("and start each product as soon as its operand is known, while later ones run", () => {
+    const turn = (name: string) =>
+      ofGradients(name).pipeline.consumer.flatMap((step) =>
+        step.kind === "turns"
+          ? step.body.map((each) =>
+              [each.kind, ...("product" in each ? [each.product] : "barrier" in each ? [each.barrier] : [])].join(" "),
+            )
+          : [],
+      );
+    expect(turn("attention_query_gradients").join(", ")).toBe(
+      "wait filled 0, multiply 0, wait filled 1, multiply 1, settle 0, use, settle 1, release emptied 1, use, " +
+        "multiply 2, settle 2, release emptied 0, advance",
+    );
+    expect(turn("attention_key_gradients").join(", ")).toBe(
+      "wait filled 0, multiply 0, wait filled 1, multiply 2, take filled 0, settle 0, use, take filled 1, multiply 1, settle 2, use, " +
+        "multiply 3, settle 1, fence, release emptied 1, settle 3, release emptied 0, advance",
+    );
+  });
+
+  test("and give three consumers rows, where rows are counted in blocks alone and loops are the same for all", () => {
+    const consumers = (form: ReturnType<typeof found>) => form.configs.map((each) => each.consumers);
+    const branches = (form: ReturnType<typeof found>) => form.branches.map(({ isThen }) => isThen);
+    expect(consumers(kernelIn(streamed.plainSums))).toEqual([2, 3]);
+    expect(branches(kernelIn(streamed.plainSums))).toEqual([]);
+    expect(consumers(ofGradients("attention_key_gradients"))).toEqual([1, 1, 2, 2, 3]);
+    expect(branches(ofGradients("attention_key_gradients"))).toEqual([false]);
+    for (const kernel of [streamed.counting, streamed.inBounds, streamed.endingAtRows])
+      expect(consumers(kernelIn(kernel))).toEqual([2]);
+  });
+});
+
 test.each([
+  [
+    "a tile that is changed before a loop multiplies it",
+    streamed.changedFirst,
+    "it multiplies a tile that is computed before its loop",
+  ],
+  [
+    "loaded blocks that are changed first",
+    streamed.changedBlocks,
+    "it multiplies by an operand that is not loaded in the loop",
+  ],
+  [
+    "a tile that follows from its sum",
+    streamed.fromTheSum,
+    "it multiplies a tile that follows from a sum or another state",
+  ],
+  ["a state besides its sums", streamed.otherState, "its loop carries state besides its sums"],
+  ["a product that is added apart", streamed.apart, "its loop carries state besides its sums"],
+  ["rows of a computed tile turned over", streamed.mixing, "tl.flip may mix rows"],
+  ["a store among its products", streamed.storing, "it does more than load, multiply and compute"],
+  ["an unrolled loop of products", streamed.unrolled, "its loop is unrolled"],
+  ["rows that fill no group of warps", streamed.small, /^none of its configs has 64 or 128 rows/],
+  ["heads that registers do not hold", streamed.wide, /^none of its configs has 64 or 128 rows/],
+  ["loops that multiply other blocks", streamed.unlike, "its loops multiply different blocks, or in another order"],
   ["no product", vectorAdd, "it multiplies no matrices"],
   ["no product but a reduction", softmax, "it multiplies no matrices"],
   ["queries that are changed first", attentions.scaledFirst, /^its first product takes queries that no load ahead/],

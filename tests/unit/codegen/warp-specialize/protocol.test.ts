@@ -9,6 +9,10 @@ import {
   ROW_SCALES,
   scaledPipeline,
 } from "../../../../src/codegen/warp-specialize/pattern/pipeline.js";
+import { attentionWithGradients } from "../../../../examples/attention-gradients.js";
+import { specialize } from "../../../../src/codegen/warp-specialize/pattern/specialize.js";
+import { lowerViews } from "../../../../src/lower/views.js";
+import { kernelOf } from "../../../support/operator-kernels.js";
 import { exploreProtocol, type ProtocolVerdict } from "../../../../src/codegen/warp-specialize/protocol/explore.js";
 import type { ProtocolForm } from "../../../../src/codegen/warp-specialize/protocol/program.js";
 import { writeFault } from "../../../../src/codegen/warp-specialize/protocol/writes.js";
@@ -36,6 +40,16 @@ const attentions: readonly Form[] = [
   ...[1, 2, 3].map((consumers) => ({ stages: 2, consumers })),
   ...[1, 2].map((consumers) => ({ stages: 3, consumers })),
 ].map((sizes) => ({ ...sizes, isPromoted: false, mayIdle: true }));
+/** Streamed products have two stages or three. */
+const streams: readonly Form[] = [2, 3].flatMap((stages) =>
+  [1, 2, 3].map((consumers) => ({ stages, consumers, isPromoted: false, mayIdle: false })),
+);
+const [keyGradients, queryGradients] = ["attention_key_gradients", "attention_query_gradients"].map((name) => {
+  const ir = kernelOf(attentionWithGradients, name);
+  const form = specialize(ir, lowerViews(ir));
+  if (!("kind" in form) || form.kind !== "streamed") throw new Error(`${name} has another form`);
+  return form.pipeline;
+}) as [Pipeline, Pipeline];
 const PIECES = [1, 2, 4].flatMap((pieces) =>
   [1, 2].flatMap((outputs) => ({ pieces, depth: Math.min(pieces, 2), outputs })),
 );
@@ -55,6 +69,9 @@ describe("should prove every launch", () => {
   });
   test.each(attentions)(`of attention ${title}`, (form) => {
     expectProved(exploreProtocol({ pipeline: attentionPipeline, ...form }));
+  });
+  test.each(streams)(`of streamed products ${title}`, (form) => {
+    for (const pipeline of [keyGradients, queryGradients]) expectProved(exploreProtocol({ pipeline, ...form }));
   });
   test.each(PIECES)("that writes $outputs tiles in $pieces pieces", (form) => {
     expect(writeFault(gemmPipeline, form)).toBeUndefined();
@@ -355,12 +372,12 @@ const attentionMistakes: readonly Mistake[] = [
   [
     "that makes weights of scores whose product runs",
     uses(without("settle", settles(1))),
-    /takes a product of block 1 while it runs/,
+    /uses product 1 while it runs/,
   ],
   [
     "that waits for one product too few",
     uses((step) => (step.kind === "settle" && step.pending === 1 ? { ...step, pending: 2 } : step)),
-    /takes a product of block 1 while it runs/,
+    /uses product 1 while it runs/,
   ],
   ["that scales a sum which a product adds to", uses(without("settle", settles(0))), /ends while a product runs/],
   [
@@ -382,6 +399,54 @@ const attentionMistakes: readonly Mistake[] = [
     /keysEmptied may get more arrivals/,
     hasSeveral,
   ],
+];
+
+const brings = (change: Change) => inProducer(keyGradients, change);
+const takes = (change: Change) => inConsumer(keyGradients, change);
+const settlesFor = (product: number) => (step: PipelineStep) => step.kind === "settle" && step.product === product;
+const copies = (operand: number) => (step: PipelineStep) => "operand" in step && step.operand === operand;
+
+/** The products of keys and of values with queries and dO, then the sums of dV and dK; lse comes with queries, delta with dO. */
+const streamedMistakes: readonly Mistake[] = [
+  ["that loads blocks without a wait", brings(without("wait", at("emptied 0"))), /filled 0 may get more arrivals/],
+  ["that announces no bytes", brings(without("expect", at("filled 1"))), /filled 1 gets bytes that are not announced/],
+  ["that announces no kept blocks", brings(without("expect", at("ownFilled"))), /ownFilled gets bytes/],
+  ["that keeps no keys", brings(without("copy", copies(0))), /reads block 0 of consumer \d before a copy/],
+  ["that loads no queries", brings(without("copy", copies(2))), /reads block 2 of a slot before a copy/],
+  ["that loads no delta", brings(without("copy", copies(5))), /reads block 5 of a slot before a copy/],
+  ["whose producer does not count turns", brings(without("advance")), /filled 0 may get more arrivals/],
+  [
+    "that takes kept blocks without a wait",
+    takes(without("wait", at("ownFilled"))),
+    /consumer 0 without a wait|is under way at the end/,
+  ],
+  ["that multiplies without a wait", takes(without("wait", at("filled 0"))), /without a wait|more arrivals/],
+  ["that never empties a slot", takes(without("release", at("emptied 1"))), /deadlock: the producer waits forever/],
+  ["that uses scores whose product runs", takes(without("settle", settlesFor(0))), /uses product 0 while it runs/],
+  [
+    "that waits for one product too few",
+    takes((step) => (settlesFor(2)(step) && step.kind === "settle" ? { ...step, pending: 2 } : step)),
+    /uses product 2 while it runs/,
+  ],
+  ["that ends while a sum runs", takes(without("settle", settlesFor(3))), /ends while a product runs|more arrivals/],
+  ["whose consumers do not count turns", takes(without("advance")), /may get more arrivals|ahead of|behind/],
+  [
+    "where one of two consumers empties a slot",
+    withArrivals(keyGradients, "emptied 0", "one"),
+    /emptied 0 may get more arrivals/,
+    hasSeveral,
+  ],
+  // The slot of dO is always empty before that of queries, for which the producer waits first.
+  ...[at("filled 0"), settlesFor(1)].map((isBefore, i): Mistake => [
+    `that empties the queries before their ${i === 0 ? "first" : "last"} product`,
+    takes((step) => {
+      if (step.kind !== "turns") return step;
+      const isRelease = at("emptied 0");
+      const body = step.body.filter((each) => !isRelease(each));
+      return { ...step, body: body.toSpliced(body.findIndex(isBefore) + 1, 0, ...step.body.filter(isRelease)) };
+    }),
+    /overwrites block \d of a slot while .*consumer \d (may read|reads) it|may get more arrivals/,
+  ]),
 ];
 
 test.each([
@@ -408,6 +473,7 @@ describe.each([
   ["a product", products, productMistakes],
   ["a scaled product", scaledProducts, scaledMistakes],
   ["attention", attentions, attentionMistakes],
+  ["streamed products", streams, streamedMistakes],
 ])("should refute in each form a plan of %s", (_, forms, mistakes) => {
   for (const [name, pipeline, says, isConcerned = () => true] of mistakes)
     test(name, () => {

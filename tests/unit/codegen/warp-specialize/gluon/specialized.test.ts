@@ -1,7 +1,7 @@
 /** Modules with a warp-specialized kernel: their Python, and that the plain kernel is what it is without. */
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { describe, expect, test } from "vitest";
-import { build, op, tensor, tl } from "tilescript";
+import { build, compile, op, tensor, tl } from "tilescript";
 import { attentionWithGradients } from "../../../../../examples/attention-gradients.js";
 import { crossEntropy } from "../../../../../examples/cross-entropy.js";
 import { attention } from "../../../../../examples/flash-attention.js";
@@ -85,6 +85,22 @@ test.each([
   const [, kernel] = specialized.find(([each]) => each === name)!;
   const { python } = (await build(kernel)).emit({ warpSpecialize: "always" });
   await expect(python).toMatchFileSnapshot(`golden/${name}.py`);
+});
+
+describe("the kernels of an operator", () => {
+  const parts = compile(attentionWithGradients).parts ?? [];
+  const gradients = parts.filter(({ signature }) => signature.name.endsWith("_gradients"));
+  test.each(gradients.map((part) => [part.signature.name.replaceAll("_", "-"), part] as const))(
+    "should specialize %s as in its golden file",
+    async (name, part) => {
+      const { python } = part.emit({ warpSpecialize: "always" });
+      await expect(python).toMatchFileSnapshot(`golden/${name}.py`);
+      for (const text of [python, part.emit({ warpSpecialize: "auto" }).python]) {
+        expect(ruff.format(text)).toBe(text);
+        expect(lint(text)).toEqual([]);
+      }
+    },
+  );
 });
 
 test("should change no module of a kernel that has no such form, or is not asked for it", async () => {
@@ -219,10 +235,11 @@ test("should give a kernel of an operator the form, as a caller asks", async () 
   const launches = (python: string) => [...python.matchAll(/(\w+)_specialized_kernel\[/g)].map(([, name]) => name);
   expect(launches(operator.python)).toEqual([]);
   const timed = operator.emit({ warpSpecialize: "auto" });
-  expect(launches(timed.python)).toEqual(["attention_forward"]);
+  const kernels = ["attention_forward", "attention_key_gradients", "attention_query_gradients"];
+  expect(launches(timed.python)).toEqual(kernels);
   expect(timed.python).toMatch(/if _is_faster\(/);
   const always = operator.emit({ warpSpecialize: "always" });
-  expect(launches(always.python)).toEqual(["attention_forward"]);
+  expect(launches(always.python)).toEqual(kernels);
   expect(always.python).not.toMatch(/_is_faster/);
   expect([timed.warnings, always.warnings]).toEqual([undefined, undefined]);
 });

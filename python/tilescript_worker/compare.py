@@ -101,7 +101,7 @@ def largest_difference(first: torch.Tensor, second: torch.Tensor) -> float:
 
 
 def magnitudes(exact: torch.Tensor) -> torch.Tensor:
-    """The scale of each element's rounding errors; broadcasts to ``exact``. Same rule as ``src/eval/compare-outputs.ts``.
+    """The scale of each element's rounding errors; broadcasts to ``exact``. As in ``src/eval/compare-outputs.ts``.
 
     The largest root mean square of finite elements: over all, or over the elements along one axis. Rows may differ in
     magnitude, as in causal attention. A fill constant (-1e9 for masked elements) that is far larger than the root mean

@@ -195,7 +195,8 @@ def unresolved_heuristic(function: Any, params: Sequence[str]) -> dict[str, str]
         case (meta, ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)])):
             tested_param = meta_param(left, meta, params)
             return result if tested_param is None else {**result, "given": tested_param["param"]}
-    return result
+        case _:
+            return result
 
 
 def source_text(function: Any) -> str:

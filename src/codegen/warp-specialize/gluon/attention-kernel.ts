@@ -1,5 +1,5 @@
 /** The `@gluon.jit` functions of warp-specialized attention. */
-import { bytesOf } from "../pattern/shared-memory.js";
+import { bytesOf } from "../pattern/launch-constraints.js";
 import { attentionPipeline } from "../pattern/pipeline.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
 import * as py from "../../syntax/py-build.js";

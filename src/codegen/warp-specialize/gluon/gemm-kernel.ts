@@ -6,7 +6,7 @@ import { extentDim } from "../pattern/block-index.js";
 import * as py from "../../syntax/py-build.js";
 import type { Block, Name } from "../../syntax/py.js";
 import { type Accumulation, mayPromote } from "../pattern/gemm-pattern.js";
-import { bytesOf } from "../pattern/shared-memory.js";
+import { bytesOf } from "../pattern/launch-constraints.js";
 import type { Dim } from "../../../types/shape.js";
 import {
   type BlockSizes,

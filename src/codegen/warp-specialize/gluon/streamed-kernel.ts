@@ -1,7 +1,7 @@
 /** The `@gluon.jit` functions of warp-specialized streamed products. */
 import { extentDim } from "../pattern/block-index.js";
 import type { BlockAccess } from "../pattern/block-access.js";
-import { bytesOf } from "../pattern/shared-memory.js";
+import { bytesOf } from "../pattern/launch-constraints.js";
 import type { SpecializedStream } from "../pattern/streamed-plan.js";
 import * as py from "../../syntax/py-build.js";
 import type { Name } from "../../syntax/py.js";

@@ -7,10 +7,9 @@ import type { KernelIR, Value } from "../../../ir/nodes.js";
 import { bodiesOf, hostBlocksOf, walkUses } from "../../../ir/walk.js";
 import type { Dim } from "../../../types/shape.js";
 import type { AttentionPattern } from "./attention-pattern.js";
-import { isRowCountIndependent } from "./row-count-independence.js";
-import { isOffsetOnly } from "./offset-only-uses.js";
+import { isRowCountIndependent, isOffsetOnly } from "./row-count-independence.js";
 import { isLoadIndependentOf } from "./register-loads.js";
-import { bytesOf, SHARED_BYTES } from "./shared-memory.js";
+import { bytesOf, SHARED_BYTES } from "./launch-constraints.js";
 import { notSpecializable } from "./not-specializable.js";
 
 export type Consumers = 1 | 2 | 3;

@@ -22,11 +22,10 @@ import { lowerViews } from "../../../lower/views.js";
 import { isLoad } from "./register-loads.js";
 import { checkDTypes, checkLaunchSpecializable, loopOf } from "./launch-constraints.js";
 import { flattenStatements, backwardSlice, valuesUsedBy } from "./backward-slice.js";
-import { longestTileAxis } from "./tile-schedule.js";
+import { longestTileAxis, isPersistent } from "./tile-schedule.js";
 import { checkRows } from "./rows.js";
 import { type ScaledScores, scaledScores } from "./scaled-scores.js";
 import { type LoweredStore, loweredStores } from "./tensor-blocks.js";
-import { isPersistent } from "./tiles.js";
 import { notSpecializable } from "./not-specializable.js";
 
 type Stores = ReadonlyMap<Statement, LoweredStore<BlockAccess | undefined>>;

@@ -18,7 +18,7 @@ import { flattenStatements, backwardSlice, valuesUsedBy } from "./backward-slice
 import { type PipelineConfig, ringConfigs } from "./pipeline-configs.js";
 import { checkRows } from "./rows.js";
 import { type LoweredStore, loweredStores } from "./tensor-blocks.js";
-import { checkTiles } from "./tiles.js";
+import { checkTiles } from "./tile-schedule.js";
 import { notSpecializable } from "./not-specializable.js";
 
 export interface SpecializedGemm extends GemmStatements {

@@ -8,9 +8,9 @@ import type { KernelIR } from "../../../ir/nodes.js";
 import type { Consumers } from "./attention-configs.js";
 import { type GemmPattern, mayPromote } from "./gemm-pattern.js";
 import { notSpecializable } from "./not-specializable.js";
-import { scaledConfigs } from "./scaled-configs.js";
-import { HALF_SHARED_BYTES, SHARED_BYTES } from "./shared-memory.js";
+import { HALF_SHARED_BYTES, SHARED_BYTES } from "./launch-constraints.js";
 import { GROUP_ROWS, MAX_COLUMNS, MAX_PROMOTED, MIN_ACCUMULATORS, stagesIn, tileFootprint } from "./tile-footprint.js";
+import { isProductRowCountIndependent } from "./product-row-count.js";
 
 export interface PipelineConfig {
   /** The author's config. */
@@ -103,4 +103,35 @@ function pipelineConfigsOf(config: Config, pattern: GemmPattern, canShare: boole
   return canShare && fitsTwice && !isPromoted
     ? [...exclusive, { config, consumers: 1, stages, pieces: 1, depth: 1, registers: HALF_REGISTERS }]
     : exclusive;
+}
+
+// If scales pass through the ring buffer, a consumer holds one product beside its sum, or two.
+
+function scaledConfigs(config: Config, ir: KernelIR, pattern: GemmPattern): readonly PipelineConfig[] {
+  if (!pattern.rowScales) return [];
+  const [rows] = pattern.shape;
+  const rowCount = typeof rows === "string" ? config.values[rows] : rows;
+  if (rowCount !== GROUP_ROWS && rowCount !== 2 * GROUP_ROWS) return [];
+  const first = scaledConfig(config, pattern, rowCount === GROUP_ROWS ? 1 : 2);
+  if (!first) return [];
+  // Two products in flight take the registers of a third consumer.
+  const all: readonly PipelineConfig[] = [first, { ...first, inFlight: 2 }];
+  if (first.consumers === 1 || !isProductRowCountIndependent(ir, pattern)) return all;
+  const larger = { ...config, values: { ...config.values, [rows]: 3 * GROUP_ROWS } };
+  // Narrower pieces leave memory for one more stage.
+  return [...all, ...[scaledConfig(larger, pattern, 3, 2 * first.pieces) ?? []].flat()];
+}
+
+/** The config with one product in flight, if it fits. */
+function scaledConfig(
+  config: Config,
+  pattern: GemmPattern,
+  consumers: Consumers,
+  wantedPieces?: number,
+): PipelineConfig | undefined {
+  const footprint = tileFootprint(config, pattern);
+  if (!footprint || (footprint.rows / consumers) * footprint.columns !== MAX_PROMOTED) return undefined;
+  const pieces = wantedPieces ?? Math.max(1, Math.min(4, footprint.maxPieces));
+  const stages = stagesIn(SHARED_BYTES, footprint, pieces, 1);
+  return stages < 2 ? undefined : { config, consumers, stages, pieces, depth: 1, inFlight: 1 };
 }

@@ -6,9 +6,8 @@ import { valuesUsedBy } from "./backward-slice.js";
 import { axisIn } from "./block-access.js";
 import type { BlockIndex } from "./block-index.js";
 import type { GemmPattern } from "./gemm-pattern.js";
-import { isOffsetOnly } from "./offset-only-uses.js";
 import { isLoad, isLoadIndependentOf } from "./register-loads.js";
-import { hasOnlyAllowedUses, isBlockCount, isLength } from "./row-count-independence.js";
+import { hasOnlyAllowedUses, isBlockCount, isLength, isOffsetOnly } from "./row-count-independence.js";
 import { isProgram } from "./tile-schedule.js";
 
 /**

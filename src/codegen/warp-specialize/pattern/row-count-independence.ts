@@ -14,8 +14,8 @@ import type { AttentionPattern } from "./attention-pattern.js";
 import { axisIn } from "./block-access.js";
 import { axisOf, isProgram } from "./tile-schedule.js";
 import { backwardSlice } from "./backward-slice.js";
-import { isOffsetOnly } from "./offset-only-uses.js";
 import { isLoadIndependentOf } from "./register-loads.js";
+import { blockIndexOf, extentDim } from "./block-index.js";
 
 /**
  * True if the constexpr is only the number of rows of a program: it is a block length, a program's first row is its id
@@ -144,4 +144,26 @@ const isCount = ({ queries }: AttentionPattern, statement: OpStatement): boolean
 export function isBlockCount(size: TensorParam["dims"][number], { op, operands: [total] }: OpStatement): boolean {
   if (op.facts.integer !== "blocks" || total === undefined) return false;
   return total === size || (isLiteral(total) && isLiteral(size) && total.value === size.value);
+}
+
+/**
+ * True if `starts`, the first indices of blocks, are used only for the index of each lane, as in `start + tl.arange(0,
+ * BLOCK)`, and lanes along `dim` likewise.
+ */
+export function isOffsetOnly({ body }: KernelIR, dim: string, starts: ReadonlySet<Value>): boolean {
+  const definitionsOf = definitions(body);
+  const indexOf = (value: Value) => blockIndexOf(value, definitionsOf);
+  const areLanes = (value: Value): boolean => {
+    const index = indexOf(value);
+    return index !== undefined && index.starts.length === 0 && extentDim(index.extent) === dim;
+  };
+  let isOnly = true;
+  walkUses(body, (value, user) => {
+    if (!starts.has(value) && !areLanes(value)) return;
+    const index = user?.kind === "op" ? user.results.map(indexOf)[0] : undefined;
+    const isOffset =
+      index?.starts.some((start) => isValue(start) && starts.has(start)) && extentDim(index.extent) === dim;
+    if (!isOffset) isOnly = false;
+  });
+  return isOnly;
 }

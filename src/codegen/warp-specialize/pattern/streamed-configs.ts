@@ -5,7 +5,7 @@ import type { Dim } from "../../../types/shape.js";
 import { type Consumers, HEAD_SIZES } from "./attention-configs.js";
 import { extentDim } from "./block-index.js";
 import { notSpecializable } from "./not-specializable.js";
-import { bytesOf, SHARED_BYTES } from "./shared-memory.js";
+import { bytesOf, SHARED_BYTES } from "./launch-constraints.js";
 import type { ConstexprArm } from "./streamed-row-count.js";
 import type { StreamedPattern } from "./streamed-pattern.js";
 

@@ -3,7 +3,7 @@ import type { Config } from "../../../compiled/compiled-kernel.js";
 import type { Dim } from "../../../types/shape.js";
 import { extentDim } from "./block-index.js";
 import type { GemmPattern } from "./gemm-pattern.js";
-import { bytesOf } from "./shared-memory.js";
+import { bytesOf } from "./launch-constraints.js";
 
 /** Rows of a warp group's tensor-core instruction, and its maximum number of columns. */
 export const GROUP_ROWS = 64;

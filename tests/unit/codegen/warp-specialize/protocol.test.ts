@@ -15,7 +15,7 @@ import { lowerViews } from "../../../../src/lower/views.js";
 import { kernelOf } from "../../../support/operator-kernels.js";
 import { exploreProtocol, type ProtocolVerdict } from "../../../../src/codegen/warp-specialize/protocol/explore.js";
 import type { ProtocolForm } from "../../../../src/codegen/warp-specialize/protocol/program.js";
-import { writeFault } from "../../../../src/codegen/warp-specialize/protocol/writes.js";
+import { writeFault } from "../../../../src/codegen/warp-specialize/protocol/proof.js";
 
 type Form = Omit<ProtocolForm, "pipeline">;
 

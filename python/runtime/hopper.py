@@ -1,7 +1,7 @@
 """The choice between the plain and the warp-specialized kernel of a module."""
 
-import functools
 import threading
+import time
 import warnings
 
 import torch
@@ -69,12 +69,11 @@ def _is_faster(label, key, specialized, plain):
         return False
     with _TUNING_LOCK:
         if key not in _FASTER:
-            bench = functools.partial(
-                triton.testing.do_bench, warmup=10, rep=30, return_mode="median"
-            )
             try:
                 # The clock of a GPU changes with time, so the kernels take turns.
-                rounds = [(bench(specialized), bench(plain)) for _ in range(3)]
+                rounds = [
+                    (_milliseconds(specialized), _milliseconds(plain)) for _ in range(3)
+                ]
                 ours, theirs = (sorted(times)[1] for times in zip(*rounds))
             except Exception as error:  # noqa: BLE001
                 text = f"{type(error).__name__}: {error}"
@@ -87,3 +86,18 @@ def _is_faster(label, key, specialized, plain):
                 ours, theirs = 1.0, 0.0
             _FASTER[key] = ours <= theirs
     return _FASTER[key]
+
+
+def _milliseconds(launch):
+    """The time of a launch on the GPU, or on the CPU if that is longer."""
+    gpu = triton.testing.do_bench(launch, warmup=10, rep=30, return_mode="median")
+    return max(gpu, _cpu_milliseconds(launch))
+
+
+def _cpu_milliseconds(launch):
+    """The time until a launch returns, which does not wait for the GPU."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(10):
+        launch()
+    return (time.perf_counter() - start) * 100

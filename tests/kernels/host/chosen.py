@@ -5,6 +5,7 @@ specialized kernel, and a list of times for the clock.
 """
 
 import threading
+import time
 import unittest
 import unittest.mock
 import warnings
@@ -12,6 +13,9 @@ import warnings
 import gemm
 import torch
 import triton
+
+
+cpu_milliseconds = gemm._cpu_milliseconds
 
 
 def others_may_launch():
@@ -56,6 +60,8 @@ class Chosen(unittest.TestCase):
         self.stand_in(gemm, "_is_specialized", lambda *_: True)
         self.stand_in(gemm, "gemm_specialized_kernel", self.specialized)
         self.stand_in(triton.testing, "do_bench", self.bench)
+        self.cpu = {"_specialized": 0.0, "_plain": 0.0}
+        self.stand_in(gemm, "_cpu_milliseconds", lambda launch: self.cpu[launch.__name__])
         self.stand_in(torch.cuda, "is_current_stream_capturing", lambda: False)
         self.stand_in(torch.cuda, "get_device_name", lambda _: self.gpu)
         gemm._FASTER.clear()
@@ -91,6 +97,22 @@ class Chosen(unittest.TestCase):
         self.assertEqual(len(self.timed), 12)
         self.assertFalse(self.call(m=24))
         self.assertEqual(len(self.timed), 12)
+
+    def test_a_launch_that_takes_the_cpu_longer_than_the_gpu_counts_as_slow(self):
+        self.cpu["_specialized"] = 1.9
+        self.assertTrue(self.call())
+        self.cpu["_specialized"] = 2.1
+        self.assertFalse(self.call(m=24))
+        self.cpu["_plain"] = 3.0
+        self.assertTrue(self.call(m=32))
+
+    def test_the_cpu_is_timed_while_it_launches(self):
+        launches = []
+        with unittest.mock.patch.object(torch.cuda, "synchronize", lambda: launches.clear()):
+            took = cpu_milliseconds(lambda: (launches.append(0), time.sleep(0.002)))
+        self.assertEqual(len(launches), 10)
+        self.assertGreaterEqual(took, 2)
+        self.assertLess(took, 20)
 
     def test_dtypes_are_timed_apart(self):
         self.call()

@@ -65,19 +65,20 @@ def fp8_gemm_block_scaled_kernel(
     )
     rm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
     rn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    # Rows and columns wrap instead of being masked inside the loop; the store masks
+    # what is left over.
+    am = rm % M
+    bn = rn % N
     acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
     rk = tl.arange(0, 128)
-    a_ptrs = a_ptr + (rm[:, None] * stride_am + rk[None, :] * stride_ak)
-    mask_m = rm[:, None] < M
-    b_ptrs = b_ptr + (rn[:, None] * stride_bn + rk[None, :] * stride_bk)
+    a_ptrs = a_ptr + (am[:, None] * stride_am + rk[None, :] * stride_ak)
+    b_ptrs = b_ptr + (bn[:, None] * stride_bn + rk[None, :] * stride_bk)
     for group in range(tl.cdiv(K, 128)):
         mask = rk[None, :] < K - group * 128
-        x = tl.load(a_ptrs, mask=mask_m & mask, other=0.0)
-        y = tl.trans(tl.load(b_ptrs, mask=(rn[:, None] < N) & mask, other=0.0))
+        x = tl.load(a_ptrs, mask=mask, other=0.0)
+        y = tl.trans(tl.load(b_ptrs, mask=mask, other=0.0))
         row_scale = tl.load(
-            a_scale_ptr + group * stride_a_scale_k_groups + rm * stride_a_scale_m,
-            mask=rm < M,
-            other=0.0,
+            a_scale_ptr + group * stride_a_scale_k_groups + am * stride_a_scale_m
         )
         index = pid_n * BLOCK_N // 128
         block_scale = tl.load(
@@ -92,7 +93,7 @@ def fp8_gemm_block_scaled_kernel(
     tl.store(
         c_ptr + (rm[:, None] * stride_cm + rn[None, :] * stride_cn),
         acc.to(OUT),
-        mask=mask_m & (rn[None, :] < N),
+        mask=(rm[:, None] < M) & (rn[None, :] < N),
     )
 
 

@@ -11,6 +11,7 @@ import {
   type GluonConfig,
   GluonEmitter,
   type PartitionFunctions,
+  ringConfigs,
   type StagedBlock,
 } from "./emitter.js";
 import type { PartitionRole } from "./partition-context.js";
@@ -61,11 +62,7 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
   }
 
   configs(): readonly GluonConfig[] {
-    const { shared } = this;
-    return this.specialized.configs.map(({ config, consumers, stages }) => ({
-      config,
-      constants: { [shared.consumers.id]: consumers, [shared.stages.id]: stages },
-    }));
+    return ringConfigs(this.shared, this.specialized.configs);
   }
 
   functions(): PartitionFunctions {

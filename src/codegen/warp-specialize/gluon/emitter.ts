@@ -8,7 +8,7 @@ import type { Config } from "../../../compiled/compiled-kernel.js";
 import { isMemoryParam, type KernelIR, type TensorParam, type Value } from "../../../ir/nodes.js";
 import type { SourceIndex } from "../../../ir/source-index.js";
 import { type BlockAccess, perTensorAxis } from "../pattern/block-access.js";
-import type { Consumers } from "../pattern/attention-configs.js";
+import type { Consumers, RingConfig } from "../pattern/attention-configs.js";
 import type { BarrierName, Pipeline } from "../pattern/pipeline.js";
 import { INSTRUCTION_BYTES } from "../pattern/tile-footprint.js";
 import type { Elem } from "../../../types/dtype.js";
@@ -350,6 +350,17 @@ export interface GluonConfig {
   readonly constants: Readonly<Record<string, number>>;
   /** The maximum number of registers per thread, if several programs share a multiprocessor. */
   readonly registers?: number | undefined;
+}
+
+/** Configs whose own constexprs are the numbers of consumers and of pipeline stages. */
+export function ringConfigs(
+  names: Readonly<Record<"consumers" | "stages", Name>>,
+  configs: readonly RingConfig[],
+): readonly GluonConfig[] {
+  return configs.map(({ config, consumers, stages }) => ({
+    config,
+    constants: { [names.consumers.id]: consumers, [names.stages.id]: stages },
+  }));
 }
 
 /** The functions that a kernel starts, and the kernel. */

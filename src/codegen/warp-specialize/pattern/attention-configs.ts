@@ -14,16 +14,17 @@ import { notSpecializable } from "./not-specializable.js";
 
 export type Consumers = 1 | 2 | 3;
 
-export interface AttentionConfig {
-  /** The author's config, with the key block of the specialized kernel. */
+/** A config of a kernel whose ring buffer has the same number of stages for each tensor. */
+export interface RingConfig {
+  /** The author's config, or one with the kernel's own sizes. */
   readonly config: Config;
   /** Number of consumer warp groups (four warps each), each with 64 rows. */
   readonly consumers: Consumers;
   readonly stages: number;
 }
 
-/** Rows of a warp group: its scores, accumulator and queries fill the registers. */
-const GROUP_ROWS = 64;
+/** Rows of a warp group: its products, sums and kept rows fill the registers. */
+export const GROUP_ROWS = 64;
 /** Keys per iteration. With fewer, the tensor cores wait for the arithmetic between two products. */
 const WIDE_KEYS = 128;
 /**
@@ -39,11 +40,7 @@ export const THREE_CONSUMER_HEAD_SIZES = 64;
  * @param mayWiden True if the number of keys past the last one in the last block has no effect.
  * @throws {@link NotSpecializable} if no config fits.
  */
-export function attentionConfigs(
-  ir: KernelIR,
-  pattern: AttentionPattern,
-  mayWiden: boolean,
-): readonly AttentionConfig[] {
+export function attentionConfigs(ir: KernelIR, pattern: AttentionPattern, mayWiden: boolean): readonly RingConfig[] {
   const [rows, columns, ...heads] = pattern.shape;
   for (const size of heads) if (typeof size === "number" && !HEAD_SIZES.includes(size)) rejectHeadSize(size, pattern);
   const sizesIn = (dim: Dim) => ir.tuning.configs.flatMap(({ values }) => (dim in values ? [Number(values[dim])] : []));
@@ -54,7 +51,7 @@ export function attentionConfigs(
   const canWiden = mayWiden && typeof columns === "string" && isOnlyBlockLength(ir, pattern, columns);
   const fits = (config: Config, consumers: Consumers): boolean =>
     sharedBytes(pattern, config, consumers) <= SHARED_BYTES;
-  const authorConfigs = ir.tuning.configs.flatMap((config): readonly AttentionConfig[] => {
+  const authorConfigs = ir.tuning.configs.flatMap((config): readonly RingConfig[] => {
     const sizeOf = (dim: Dim) => (typeof dim === "number" ? dim : Number(config.values[dim]));
     if (heads.some((size) => typeof size === "string" && size in config.values && !HEAD_SIZES.includes(sizeOf(size))))
       return [];
@@ -73,8 +70,12 @@ export function attentionConfigs(
       "none of its configs has blocks of 64 or 128 rows, and of 64 or 128 keys, that fit in shared memory",
       ir.at,
     );
-  const configs = [...authorConfigs, ...threeConsumerConfig(ir, pattern, authorConfigs)];
-  const textOf = ({ config }: AttentionConfig) => JSON.stringify(config.values);
+  return distinctConfigs([...authorConfigs, ...threeConsumerConfig(ir, pattern, authorConfigs)]);
+}
+
+/** The first config with each combination of values. */
+export function distinctConfigs(configs: readonly RingConfig[]): readonly RingConfig[] {
+  const textOf = ({ config }: RingConfig) => JSON.stringify(config.values);
   return configs.filter((each, i) => configs.findIndex((other) => textOf(other) === textOf(each)) === i);
 }
 
@@ -88,8 +89,8 @@ const rejectHeadSize = (size: number, { queries: { statement } }: AttentionPatte
 function threeConsumerConfig(
   ir: KernelIR,
   pattern: AttentionPattern,
-  authorConfigs: readonly AttentionConfig[],
-): readonly AttentionConfig[] {
+  authorConfigs: readonly RingConfig[],
+): readonly RingConfig[] {
   const [rows, columns, ...heads] = pattern.shape;
   if (typeof rows !== "string" || !isRowCountIndependent(ir, pattern)) return [];
   const consumers = 3;

@@ -17,11 +17,11 @@ import {
   type Variable,
   type WriteStatement,
 } from "../../../ir/nodes.js";
-import { blocksOf, definitions, resultsOf } from "../../../ir/walk.js";
+import { definitions, resultsOf } from "../../../ir/walk.js";
 import type { Dim } from "../../../types/shape.js";
 import { type BlockAccess, checkSameShape, checkRank } from "./block-access.js";
 import { backwardSlice, valuesUsedBy } from "./backward-slice.js";
-import { checkRegisterLoad } from "./register-loads.js";
+import { registerLoadsIn } from "./register-loads.js";
 import {
   checkProduct,
   type DotStatement,
@@ -233,7 +233,7 @@ class AttentionMatcher {
     const loaded = new Set(loads.flatMap(({ results }) => results));
     for (const statement of statements) {
       if (statement.kind === "write" || loads.includes(statement as OpStatement)) continue;
-      this.#checkIsComputation(statement);
+      this.#loads.push(...registerLoadsIn(statement, this.ir, this.#definitions));
       if (products.includes(statement as OpStatement) || !valuesUsedBy(statement).some((value) => loaded.has(value)))
         continue;
       if (statement.kind !== "op" || !statement.op.lowering?.permutes)
@@ -291,28 +291,12 @@ class AttentionMatcher {
         return i < last
           ? notSpecializable("it writes before its loops end", statement.location)
           : [rowStore(statement, this.ir, this.#definitions)];
-      this.#checkIsComputation(statement);
+      this.#loads.push(...registerLoadsIn(statement, this.ir, this.#definitions));
       return [];
     });
     if (!stores.some(({ block }) => block)) notSpecializable("it writes no block after its loops", lastLoop.location);
     checkSameShape(stores.flatMap(({ block }) => block ?? []));
     return stores;
-  }
-
-  /**
-   * Accepts statements that compute, read a variable, or load operands of scores or accumulator, and branches of those.
-   */
-  #checkIsComputation(statement: Statement): void {
-    if (statement.kind === "read") return;
-    if (statement.kind === "op" && statement.op.effect === "pure") return;
-    if (statement.kind === "op" && statement.op.effect === "read") {
-      checkRegisterLoad(statement, this.ir, this.#definitions);
-      this.#loads.push(statement);
-      return;
-    }
-    if (statement.kind !== "if")
-      return notSpecializable("it does more than load, multiply and compute", statement.location);
-    for (const { statements } of blocksOf(statement)) statements.forEach((each) => this.#checkIsComputation(each));
   }
 }
 

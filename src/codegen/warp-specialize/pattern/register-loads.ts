@@ -11,7 +11,7 @@ import {
   type Statement,
   type Value,
 } from "../../../ir/nodes.js";
-import { argumentsOf, definitions, valuesIn } from "../../../ir/walk.js";
+import { argumentsOf, blocksOf, definitions, valuesIn } from "../../../ir/walk.js";
 import { opOf } from "../../../ops/define.js";
 import { load } from "../../../ops/memory.js";
 import type { Dim } from "../../../types/shape.js";
@@ -20,8 +20,30 @@ import { notSpecializable } from "./not-specializable.js";
 
 type Definitions = ReadonlyMap<Value, Statement>;
 
-/** @throws {@link NotSpecializable} if the load does not satisfy these conditions. */
-export function checkRegisterLoad(statement: OpStatement, ir: KernelIR, definitionsOf: Definitions): void {
+/**
+ * The register loads of a statement that computes, reads a variable, or loads, and of branches of such statements.
+ *
+ * @throws {@link NotSpecializable} if it does anything else, or a load does not satisfy these conditions.
+ */
+export function registerLoadsIn(
+  statement: Statement,
+  ir: KernelIR,
+  definitionsOf: Definitions,
+): readonly OpStatement[] {
+  if (statement.kind === "read") return [];
+  if (statement.kind === "op" && statement.op.effect === "pure") return [];
+  if (statement.kind === "op" && statement.op.effect === "read") {
+    checkRegisterLoad(statement, ir, definitionsOf);
+    return [statement];
+  }
+  if (statement.kind !== "if")
+    return notSpecializable("it does more than load, multiply and compute", statement.location);
+  return blocksOf(statement).flatMap(({ statements }) =>
+    statements.flatMap((each) => registerLoadsIn(each, ir, definitionsOf)),
+  );
+}
+
+function checkRegisterLoad(statement: OpStatement, ir: KernelIR, definitionsOf: Definitions): void {
   const { op, operands, options, location: at } = statement;
   if (op !== opOf(load))
     notSpecializable(`it reads with tl.${op.name} a tensor other than queries, keys and values`, at);

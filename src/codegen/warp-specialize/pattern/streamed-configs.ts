@@ -2,23 +2,13 @@
 import type { Config } from "../../../compiled/compiled-kernel.js";
 import type { KernelIR } from "../../../ir/nodes.js";
 import type { Dim } from "../../../types/shape.js";
-import { type Consumers, HEAD_SIZES } from "./attention-configs.js";
+import { distinctConfigs, GROUP_ROWS, HEAD_SIZES, type RingConfig } from "./attention-configs.js";
 import { extentDim } from "./block-index.js";
 import { notSpecializable } from "./not-specializable.js";
 import { bytesOf, SHARED_BYTES } from "./launch-constraints.js";
 import type { ConstexprArm } from "./streamed-row-count.js";
 import type { StreamedPattern } from "./streamed-pattern.js";
 
-export interface StreamedConfig {
-  /** The author's config. */
-  readonly config: Config;
-  /** Number of consumer warp groups (four warps each), each with 64 rows. */
-  readonly consumers: Consumers;
-  readonly stages: number;
-}
-
-/** Rows of a warp group: its products and sums fill the registers. */
-const GROUP_ROWS = 64;
 /** Rows of a loaded block with which three consumers have enough registers, and little to wait for. */
 const THREE_CONSUMER_COLUMNS = 64;
 /** More stages do not make a loop faster. */
@@ -44,8 +34,8 @@ export function streamedConfigs(
   ir: KernelIR,
   pattern: StreamedPattern,
   branches: readonly ConstexprArm[] | undefined,
-): readonly StreamedConfig[] {
-  const configs = ir.tuning.configs.flatMap((config): readonly StreamedConfig[] => {
+): readonly RingConfig[] {
+  const configs = ir.tuning.configs.flatMap((config): readonly RingConfig[] => {
     const sizes = new Sizes(pattern, config);
     const [rows, columns] = pattern.shape;
     const consumers = sizes.sizeOf(rows) / GROUP_ROWS;
@@ -64,16 +54,14 @@ export function streamedConfigs(
       `none of its configs has 64 or 128 rows, and blocks of ${HEAD_SIZES.join(" or ")} columns that fit in shared memory and registers`,
       ir.at,
     );
-  const all = branches ? [...configs, ...threeConsumerConfigs(pattern, configs)] : configs;
-  const textOf = ({ config }: StreamedConfig) => JSON.stringify(config.values);
-  return all.filter((each, i) => all.findIndex((config) => textOf(config) === textOf(each)) === i);
+  return branches ? distinctConfigs([...configs, ...threeConsumerConfigs(pattern, configs)]) : distinctConfigs(configs);
 }
 
 /** The author's configs with the rows of three consumers, which fill the tensor cores better than two. */
-function threeConsumerConfigs(pattern: StreamedPattern, configs: readonly StreamedConfig[]): readonly StreamedConfig[] {
+function threeConsumerConfigs(pattern: StreamedPattern, configs: readonly RingConfig[]): readonly RingConfig[] {
   const consumers = 3;
   const [rows, columns] = pattern.shape;
-  return configs.flatMap(({ config }): readonly StreamedConfig[] => {
+  return configs.flatMap(({ config }): readonly RingConfig[] => {
     const values = { ...config.values, [rows]: consumers * GROUP_ROWS };
     const longest = threeConsumerHead(pattern, config);
     const sizes = new Sizes(pattern, { ...config, values }, longest);

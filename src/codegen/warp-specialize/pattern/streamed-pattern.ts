@@ -15,7 +15,7 @@ import {
   type Value,
   type Variable,
 } from "../../../ir/nodes.js";
-import { blocksOf, definitions, resultsOf } from "../../../ir/walk.js";
+import { definitions, resultsOf } from "../../../ir/walk.js";
 import { opOf } from "../../../ops/define.js";
 import { reshape } from "../../../ops/axes.js";
 import type { Dim } from "../../../types/shape.js";
@@ -24,7 +24,7 @@ import { type AttentionStore, checkedDot, checkPlain, rowStore, textOf } from ".
 import { backwardSlice, valuesUsedBy } from "./backward-slice.js";
 import type { BlockAccess } from "./block-access.js";
 import { extentDim } from "./block-index.js";
-import { checkRegisterLoad } from "./register-loads.js";
+import { registerLoadsIn } from "./register-loads.js";
 import { type ColumnVector, columnVector } from "./streamed-vectors.js";
 import {
   type DotStatement,
@@ -222,7 +222,7 @@ class StreamedMatcher {
       if (statement.kind === "write" || ownStatements.has(statement)) continue;
       const vector = columnVector(statement, columns, this.ir, this.#definitions);
       if (vector) vectors.push(vector);
-      else this.#checkIsComputation(statement);
+      else this.#loads.push(...registerLoadsIn(statement, this.ir, this.#definitions));
       if (!valuesUsedBy(statement).some((value) => loaded.has(value))) continue;
       if (statement.kind !== "op" || !(statement.op.lowering?.permutes || isOnlyReshaped(statement)))
         notSpecializable("its loop computes with a block before it multiplies by it", statement.location);
@@ -253,24 +253,10 @@ class StreamedMatcher {
         return i < lastLoop
           ? notSpecializable("it writes before its loops end", statement.location)
           : [rowStore(statement, this.ir, this.#definitions)];
-      this.#checkIsComputation(statement);
+      this.#loads.push(...registerLoadsIn(statement, this.ir, this.#definitions));
       return [];
     });
     return stores.length > 0 ? stores : notSpecializable("it writes no block after its loops", this.ir.at);
-  }
-
-  /** Accepts statements that compute, read a sum, or load what a consumer keeps in registers, and branches of those. */
-  #checkIsComputation(statement: Statement): void {
-    if (statement.kind === "read") return;
-    if (statement.kind === "op" && statement.op.effect === "pure") return;
-    if (statement.kind === "op" && statement.op.effect === "read") {
-      checkRegisterLoad(statement, this.ir, this.#definitions);
-      this.#loads.push(statement);
-      return;
-    }
-    if (statement.kind !== "if")
-      return notSpecializable("it does more than load, multiply and compute", statement.location);
-    for (const { statements } of blocksOf(statement)) statements.forEach((each) => this.#checkIsComputation(each));
   }
 }
 

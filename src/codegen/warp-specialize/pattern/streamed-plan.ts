@@ -13,7 +13,8 @@ import type { Pipeline } from "./pipeline.js";
 import { type ConstexprArm, rowCountBranches } from "./streamed-row-count.js";
 import { checkRows } from "./rows.js";
 import type { ScaledScores } from "./scaled-scores.js";
-import { type StreamedConfig, streamedConfigs } from "./streamed-configs.js";
+import { streamedConfigs } from "./streamed-configs.js";
+import type { RingConfig } from "./attention-configs.js";
 import { matchStreamed, type StreamedLoop, type StreamedPattern } from "./streamed-pattern.js";
 import { type Schedule, scheduleOf, streamedPipeline } from "./streamed-schedule.js";
 import { loweredStores, type LoweredStore } from "./tensor-blocks.js";
@@ -28,7 +29,7 @@ export interface ScheduledLoop {
 export interface SpecializedStream {
   readonly kind: "streamed";
   readonly pattern: StreamedPattern;
-  readonly configs: readonly StreamedConfig[];
+  readonly configs: readonly RingConfig[];
   /** The branches of constexprs to which configs of three consumers are limited. */
   readonly branches: readonly ConstexprArm[];
   readonly pipeline: Pipeline;

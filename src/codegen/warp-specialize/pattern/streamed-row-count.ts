@@ -10,12 +10,12 @@ import {
   type Statement,
   type Value,
 } from "../../../ir/nodes.js";
-import { argumentsOf, blocksOf, definitions, hostBlocksOf, valuesIn, walkUses } from "../../../ir/walk.js";
+import { argumentsOf, blocksOf, definitions, hostBlocksOf, valuesIn } from "../../../ir/walk.js";
 import { shapeOf } from "./attention-layouts.js";
 import { backwardSlice } from "./backward-slice.js";
 import { axisIn } from "./block-access.js";
 import { type BlockIndex, blockIndexOf, extentDim } from "./block-index.js";
-
+import { hasOnlyAllowedUses, isBlockCount } from "./row-count-independence.js";
 import type { StreamedPattern } from "./streamed-pattern.js";
 import { axisOf, isProgram } from "./tile-schedule.js";
 
@@ -68,21 +68,17 @@ function rowAxis({ body }: KernelIR, { residents: [block] }: StreamedPattern): n
 /** True if hosts use the number of rows only to count the blocks of the grid. */
 function isCountedInGridOnly(
   ir: KernelIR,
-  { residents }: StreamedPattern,
+  { residents: [block] }: StreamedPattern,
   isRowCount: (value: Value) => boolean,
 ): boolean {
-  const [block] = residents;
-  const dim = block?.tensor.dims[axisIn(block, 0)];
-  const isCount = ({ op, operands: [total] }: OpStatement): boolean =>
-    op.facts.integer === "blocks" &&
-    total !== undefined &&
-    (total === dim || (isLiteral(total) && dim !== undefined && isLiteral(dim) && total.value === dim.value));
-  let isOnlyCount = true;
-  for (const { block: host } of hostBlocksOf(ir))
-    walkUses(host, (value, user) => {
-      if (isRowCount(value) && !(host === ir.grid.block && user?.kind === "op" && isCount(user))) isOnlyCount = false;
-    });
-  return isOnlyCount;
+  const size = block?.tensor.dims[axisIn(block, 0)];
+  return hostBlocksOf(ir).every(({ block: host }) =>
+    hasOnlyAllowedUses(
+      host,
+      isRowCount,
+      (user) => host === ir.grid.block && size !== undefined && isBlockCount(size, user),
+    ),
+  );
 }
 
 /** True if an access has a mask that depends on the index of its rows, or no rows. */
@@ -129,12 +125,14 @@ class RowUses {
     return this.#statements.every((statement) => this.#isAllowed(statement));
   }
 
+  #branchOf(statement: Statement): ConstexprArm | undefined {
+    return this.branches.find(({ condition }) => statement.kind === "if" && statement.condition === condition);
+  }
+
   /** The statements of the branches that are taken, in program order. */
   #executed(statements: readonly Statement[]): readonly Statement[] {
     return statements.flatMap((statement) => {
-      const branch = this.branches.find(
-        ({ condition }) => statement.kind === "if" && statement.condition === condition,
-      );
+      const branch = this.#branchOf(statement);
       const blocks = blocksOf(statement);
       const executed = branch ? blocks.slice(branch.isThen ? 0 : 1, branch.isThen ? 1 : 2) : blocks;
       return [statement, ...executed.flatMap((block) => this.#executed(block.statements))];
@@ -151,9 +149,7 @@ class RowUses {
   /** Arguments, and the results of a branch that is taken. */
   #argumentsOf(statement: Statement): readonly Argument[] {
     const yields = blocksOf(statement).flatMap((block, i) => {
-      const branch = this.branches.find(
-        ({ condition }) => statement.kind === "if" && statement.condition === condition,
-      );
+      const branch = this.#branchOf(statement);
       return !branch || (i === 0) === branch.isThen ? block.yields : [];
     });
     return [...argumentsOf(statement), ...yields];

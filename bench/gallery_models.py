@@ -91,13 +91,16 @@ def varlen_attention(folder):
 
     sequence = torch.searchsorted(offsets, torch.arange(total, device="cuda"), right=True)
     fused = compiled(flex_attention)
+
+    def own(_batch, _head, i, j):
+        return sequence[i] == sequence[j]
+
+    def earlier(batch, head, i, j):
+        return own(batch, head, i, j) & (i >= j)
+
     for causal in (False, True):
-
-        def seen(_batch, _head, i, j, causal=causal):
-            own = sequence[i] == sequence[j]
-            return own & (i >= j) if causal else own
-
-        mask = create_block_mask(seen, None, None, total, total, _compile=True)
+        # PyTorch recompiles for another function, but not for other defaults of its parameters.
+        mask = create_block_mask(earlier if causal else own, None, None, total, total, _compile=True)
         heads = [x.transpose(0, 1)[None] for x in (q, k, v)]
         ways = {
             "tilescript": lambda causal=causal: ours(q, k, v, offsets, CAUSAL=causal),

@@ -11,7 +11,7 @@ import helion
 import helion.language as hl
 import torch
 
-SETTINGS = {"autotune_effort": "quick", "autotune_budget_seconds": 60}
+SETTINGS = {"autotune_effort": "quick"}
 
 
 @helion.kernel(**SETTINGS)

@@ -74,7 +74,7 @@ export const fp8GemmBlockScaled = kernel(
       const y = tl.load(b.at(bn, rk)).T;
       const rowScale = tl.load(aScale.at(group, am));
       const blockScale = tl.load(bScale.at(pidN.mul(BLOCK_N).floorDiv(GROUP), group));
-      acc.value = acc.value.add(tl.dot(x, y).mul(rowScale.col).mul(blockScale));
+      acc.value = acc.value.add(tl.dot(x, y).mul(rowScale.mul(blockScale).col));
     }
     tl.store(c.at(rm, rn), acc.value.to(OUT));
   },

@@ -87,7 +87,7 @@ def fp8_gemm_block_scaled_kernel(
             mask=index < N_GROUPS,
             other=0.0,
         )
-        acc += tl.dot(x, y) * row_scale[:, None] * block_scale
+        acc += tl.dot(x, y) * (row_scale * block_scale)[:, None]
         a_ptrs += 128 * stride_ak
         b_ptrs += 128 * stride_bk
     tl.store(

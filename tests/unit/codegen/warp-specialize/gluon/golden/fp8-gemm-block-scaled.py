@@ -111,7 +111,7 @@ def fp8_gemm_block_scaled_kernel(
             mask=index < N_GROUPS,
             other=0.0,
         )
-        acc += tl.dot(x, y) * row_scale[:, None] * block_scale
+        acc += tl.dot(x, y) * (row_scale * block_scale)[:, None]
         a_ptrs += 128 * stride_ak
         b_ptrs += 128 * stride_bk
     tl.store(
@@ -293,10 +293,10 @@ def _fp8_gemm_block_scaled_multiply(
                     1, deps=(products, products_1)
                 )
                 mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES))
-                acc += products_2 * scales[:, None] * scale
+                acc += products_2 * (scales * scale)[:, None]
                 products_4 = warpgroup_mma_wait(0, deps=(products_3,))
                 mbarrier.arrive(emptied.index(slot))
-                acc += products_4 * scales_1[:, None] * scale_1
+                acc += products_4 * (scales_1 * scale_1)[:, None]
                 turn += 1
                 scale = block_scale_2
                 scale_1 = block_scale_3
@@ -328,7 +328,7 @@ def _fp8_gemm_block_scaled_multiply(
             fence_async_shared()
             products_1 = warpgroup_mma_wait(0, deps=(products,))
             mbarrier.arrive(emptied.index(slot))
-            acc += products_1 * scales[:, None] * scale
+            acc += products_1 * (scales * scale)[:, None]
             turn += 1
             scale = block_scale_1
         _write_pieces(

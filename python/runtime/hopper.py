@@ -1,5 +1,6 @@
 """The choice between the plain and the warp-specialized kernel of a module."""
 
+import functools
 import threading
 import time
 import warnings
@@ -43,17 +44,21 @@ def _is_movable(tensor):
 def _described(tensor):
     """A descriptor of the tensor, whose block the config sets."""
     size = tensor.element_size()
-    layout = gl.NVMMASharedLayout(0, 8 * size, rank=tensor.ndim)
     block = [1] * (tensor.ndim - 1) + [16 // size]
-    return _GluonDescriptor.from_tensor(tensor, block, layout)
+    return _GluonDescriptor.from_tensor(tensor, block, _layout_of(size, *block))
 
 
 def _set_block(desc, block):
     """Sets a descriptor's block to that of the config that is to run."""
-    # The layout depends on the size of elements only.
-    dtype = getattr(gl, f"int{8 * desc.base.element_size()}")
     desc.block_shape = block
-    desc.layout = gl.NVMMASharedLayout.get_default_for(block, dtype)
+    desc.layout = _layout_of(desc.base.element_size(), *block)
+
+
+@functools.cache
+def _layout_of(size, *block):
+    """The layout of a block in shared memory, for elements of `size` bytes."""
+    dtype = getattr(gl, f"int{8 * size}")
+    return gl.NVMMASharedLayout.get_default_for(list(block), dtype)
 
 
 def _is_faster(label, key, specialized, plain):

@@ -4,6 +4,7 @@ Written by TileScript; edit the TypeScript source instead of this file.
 Made for torch 2.11 to 2.15 and Triton 3.6 to 3.9.
 """
 
+import functools
 import threading
 
 import torch
@@ -685,17 +686,21 @@ def _is_movable(tensor):
 def _described(tensor):
     """A descriptor of the tensor, whose block the config sets."""
     size = tensor.element_size()
-    layout = gl.NVMMASharedLayout(0, 8 * size, rank=tensor.ndim)
     block = [1] * (tensor.ndim - 1) + [16 // size]
-    return _GluonDescriptor.from_tensor(tensor, block, layout)
+    return _GluonDescriptor.from_tensor(tensor, block, _layout_of(size, *block))
 
 
 def _set_block(desc, block):
     """Sets a descriptor's block to that of the config that is to run."""
-    # The layout depends on the size of elements only.
-    dtype = getattr(gl, f"int{8 * desc.base.element_size()}")
     desc.block_shape = block
-    desc.layout = gl.NVMMASharedLayout.get_default_for(block, dtype)
+    desc.layout = _layout_of(desc.base.element_size(), *block)
+
+
+@functools.cache
+def _layout_of(size, *block):
+    """The layout of a block in shared memory, for elements of `size` bytes."""
+    dtype = getattr(gl, f"int{8 * size}")
+    return gl.NVMMASharedLayout.get_default_for(list(block), dtype)
 
 
 @gluon.jit

@@ -32,7 +32,7 @@ SHORT = {
     "int32": "i32",
 }
 #: What else of a module configs need.
-HOST = ("_set_block", "_set_specialized_blocks", "_fitting_configs")
+HOST = ("_set_block", "_layout_of", "_set_specialized_blocks", "_fitting_configs")
 
 
 def device_part(text):

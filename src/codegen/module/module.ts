@@ -16,7 +16,7 @@ import {
 } from "../reference/drawn-inputs.js";
 import { jitFunctions, usedParameters, pruner } from "./jit.js";
 import { CAN_SPECIALIZE, gluonImports } from "../warp-specialize/gluon/helpers.js";
-import { blockHook, threeConsumerPruner, autotuneDecorator } from "../warp-specialize/gluon/configs.js";
+import { blockHook, headPruner, autotuneDecorator } from "../warp-specialize/gluon/configs.js";
 import { type GluonKernel, gluonKernel } from "../warp-specialize/gluon/kernel.js";
 import { type Names } from "../names/names.js";
 import { type PrintedModule, printModule } from "../syntax/layout.js";
@@ -190,7 +190,7 @@ function specializedDefinitions(ir: KernelIR, kernel: GluonKernel, names: Kernel
   const [partitions, main] = [kernel.functions.slice(0, -1), kernel.functions.at(-1)!];
   const pruner = module.take("_fitting_configs");
   const decorators = [autotuneDecorator(ir, names, kernel, hook.name, pruner), ...main.decorators];
-  return [...partitions, hook, ...threeConsumerPruner(ir, kernel, names, pruner), { ...main, decorators }];
+  return [...partitions, hook, ...headPruner(ir, kernel, names, pruner), { ...main, decorators }];
 }
 
 /** Parameters that may be passed by position: all except outputs. */

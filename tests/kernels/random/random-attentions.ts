@@ -48,6 +48,7 @@ function draw({ pick, chance, whole }: Draw): Recipe {
     : pick([
         [64, 64],
         [128, 128],
+        [256, 256],
       ] as const);
   const some = <T>(list: readonly T[], p: number) => list.filter(() => chance(p));
   const drawn: Omit<Recipe, "hides" | "adds"> = {
@@ -61,7 +62,8 @@ function draw({ pick, chance, whole }: Draw): Recipe {
     group: lead > 0 && chance(0.3) ? pick([2, 4]) : 1,
     isCross,
     widths,
-    blocks: [pick([64, 128]), pick([64, 128])],
+    // With heads of 256 elements, registers hold the scores of 64 keys.
+    blocks: [pick([64, 128]), Math.min(pick([64, 128]), widths[1] === 256 ? 64 : 128)],
     window: whole(1, 300),
     scalesFirst: chance(0.5),
     sums: chance(0.3),

@@ -149,6 +149,16 @@ const all: readonly Sample[] = [
   // A size that is 1 is a constant to Triton, also where the kernel makes a float of it.
   { name: "sloped", kernel: modifications.sloped, constants: { D: head, H: 1 } },
   { name: "relative_attention", kernel: relativeAttention, constants: { HEAD_DIM: head } },
+  { name: "long_attention", kernel: attention, constants: { HEAD_DIM: 256, CAUSAL: isCausal } },
+  {
+    name: "long_in_two_loops",
+    kernel: attentions.inTwoLoops,
+    others: { lse: "float32" },
+    constants: { D: 256, CAUSAL: isCausal },
+  },
+  { name: "long_relative_attention", kernel: relativeAttention, constants: { HEAD_DIM: 256 } },
+  { name: "heads_of_256", kernel: attentions.headsOf256 },
+  { name: "float32_heads_of_256", kernel: attentions.float32HeadsOf256, others: { o: "float32" } },
   // With heads of 128 elements, Triton 3.9 moves 3 of a hundred instructions of one turn.
   { name: "biased", kernel: modifications.biased, constants: { D: 64 } },
   {

@@ -60,9 +60,11 @@ const attentionKernels = {
   countingTurns: attentions.countingTurns,
   endingAtRows: attentions.endingAtRows,
   faded: attentions.faded,
+  float32HeadsOf256: attentions.float32HeadsOf256,
   fromTheLast: attentions.fromTheLast,
   grouped: attentions.grouped,
   headsOf128: attentions.headsOf128,
+  headsOf256: attentions.headsOf256,
   headsOf64: attentions.headsOf64,
   inOneLoop: attentions.inOneLoop,
   inTwoLoops: attentions.inTwoLoops,
@@ -206,7 +208,10 @@ describe("warp-specialized kernels in the emulator", () => {
         form === "product" ? { constexprs: flags } : besides(name, (sizes as { S: number }).S, draw);
       const length = kernel.signature.tensors[0].dims.at(-1);
       const isFree = kernel.signature.constexprs.some((each: any) => each.name === length);
-      const head = { [length]: isFree ? draw.pick([64, 64, 128]) : name === "headsOf128" ? 128 : 64 };
+      const python: string = kernel.emit({ warpSpecialize: "always" }).python;
+      const lengths = python.includes(" in (64, 128, 256)") ? [64, 128, 256] : [64, 64, 128];
+      const fixedLength = Number(/HeadsOf(\d+)$/i.exec(name)?.[1] ?? 64);
+      const head = { [length]: isFree ? draw.pick(lengths) : fixedLength };
       const known = new Set<string>([
         ...kernel.signature.sizes,
         ...kernel.signature.constexprs.map((each: any) => each.name),
@@ -219,6 +224,7 @@ describe("warp-specialized kernels in the emulator", () => {
         name: `${name}, ${JSON.stringify(Object.fromEntries(wanted))}, ${JSON.stringify(Object.fromEntries(constexprs))}, ${JSON.stringify(launch)}`,
         form,
         kernel,
+        python,
         dtype: draw.pick(["float16", "bfloat16"] as const),
         sizes: Object.fromEntries(wanted),
         constexprs: Object.fromEntries(constexprs),

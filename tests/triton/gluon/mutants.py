@@ -59,7 +59,7 @@ def changes_of(node: ast.AST) -> Iterator[tuple[str, Change]]:
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         other = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}.get(type(node.ops[0]))
         # What configs decide is no arithmetic of the kernel.
-        if other and not said(node).startswith(("CONSUMERS", "part")):
+        if other and not said(node).startswith(("CONSUMERS", "PIECES", "part")):
             yield f"off by one in {said(node)}", lambda it: reached(ast.Compare(it.left, [other()], it.comparators))
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)) and is_ours(node):
         yield f"the first operand alone of {said(node)}", lambda it: reached(it.left)

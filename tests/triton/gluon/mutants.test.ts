@@ -8,7 +8,7 @@ import { gemm } from "../../../examples/gemm.js";
 import { linearGelu } from "../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../examples/relative-attention.js";
 import { sampleCases } from "../../support/sampled-tests.js";
-import { inTwoLoops } from "../../unit/codegen/fixtures/attentions.js";
+import { headsOf256, inTwoLoops } from "../../unit/codegen/fixtures/attentions.js";
 import { promoted } from "../../unit/codegen/fixtures/products.js";
 import { emulate, gradientInputs, type Launch, mistakesIn, type Trial } from "./emulated.js";
 
@@ -104,6 +104,16 @@ const subjects: Readonly<Record<string, Subject>> = {
       [2, 1, "consumers producer engines"],
     ],
   },
+  longHeads: {
+    form: "attention",
+    kernel: headsOf256,
+    sizes: { H: 3, S: 200, D: 256 },
+    launches: [
+      [0, 4, "random 1"],
+      [0, 2, "engines consumers producer"],
+      [0, 1, "consumers producer engines"],
+    ],
+  },
   keyGradients: {
     form: "streamed",
     kernel: "attention_key_gradients",
@@ -128,14 +138,37 @@ const gradients = new Map((compile(attentionWithGradients).parts ?? []).map((par
 /** Changes that make no mistake, for whole kernels or at these sizes: what they are in, what they are, and why. */
 const harmless: readonly (readonly [kernels: string, changes: readonly string[], why: string])[] = [
   [
-    "gemm linearGelu promoted fp8GemmBlockScaled",
+    "gemm linearGelu promoted fp8GemmBlockScaled longHeads attention inTwoLoops relativeAttention",
     ["the next one in blocks.index(part * depth + i % depth)"],
     "every consumer still has blocks of its own, in turn",
   ],
   [
     "attention inTwoLoops relativeAttention",
-    ["the next one in o_blocks.index(part)"],
-    "every consumer still has a block of its own",
+    [
+      "the first operand alone of start[-1] + i * (tile.shape[1] // count)",
+      "the first operand alone of i * (tile.shape[1] // count)",
+      "the first operand alone of _pieces_of(left, count // 2) + _pieces_of(right, count // 2)",
+    ],
+    "short heads are stored in one piece; longHeads has two",
+  ],
+  [
+    "inTwoLoops relativeAttention",
+    [
+      "the next one in q_blocks.index(part)",
+      "without mbarrier.arrive(q_emptied.index(part)) #2",
+      "the next one in q_emptied.index(part) #2",
+    ],
+    "short heads keep their queries in registers; longHeads does not",
+  ],
+  [
+    "longHeads",
+    ["mbarrier.arrive(v_emptied.index(slot)) before state_2 = warpgroup_mma_wait(0, deps=(sums,)) #2"],
+    "the producer waits for the queries first, which are released after that product",
+  ],
+  [
+    "longHeads",
+    ["mbarrier.arrive(q_emptied.index(part)) before slot = turn % STAGES"],
+    "nobody else reads that number",
   ],
   [
     "gemm linearGelu",
@@ -172,23 +205,20 @@ const harmless: readonly (readonly [kernels: string, changes: readonly string[],
     "the sum is 0",
   ],
   ["fp8GemmBlockScaled", ["the first operand alone of turn + STAGES"], "behind a turn, their count is above 0"],
+  ["fp8GemmBlockScaled", ["the first operand alone of CONSUMERS * DEPTH"], "a consumer has one block for pieces"],
   [
-    "fp8GemmBlockScaled",
-    [
-      "the first operand alone of CONSUMERS * DEPTH",
-      "the first operand alone of part * depth + i % depth",
-      "the first operand alone of part * depth",
-    ],
+    "fp8GemmBlockScaled longHeads attention inTwoLoops relativeAttention",
+    ["the first operand alone of part * depth + i % depth", "the first operand alone of part * depth"],
     "a consumer has one block for pieces",
   ],
   ["gemm linearGelu", ["the first operand alone of turn + STAGES #2"], "behind the turns, their count is above 0"],
   [
-    "attention inTwoLoops relativeAttention",
+    "attention inTwoLoops relativeAttention longHeads",
     ["a turn more of for i in range(gl.cdiv(tiles, gl.num_programs(0)))"],
     "a lap without a tile does nothing",
   ],
   [
-    "attention inTwoLoops relativeAttention",
+    "attention inTwoLoops relativeAttention longHeads",
     ["the next one in q_filled.index(i_1)"],
     "each barrier still gets its announcement, before it or after the bytes",
   ],
@@ -202,7 +232,7 @@ const harmless: readonly (readonly [kernels: string, changes: readonly string[],
     "more turns have a mask, which hides nothing there",
   ],
   [
-    "attention inTwoLoops",
+    "attention inTwoLoops longHeads",
     [
       "mbarrier.arrive(k_emptied.index(slot)) before products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))",
       "mbarrier.arrive(k_emptied.index(slot)) before products, sums = warpgroup_mma_wait(1, deps=(scoring, adding)) #2",
@@ -226,6 +256,14 @@ const harmless: readonly (readonly [kernels: string, changes: readonly string[],
     "the sum is 0",
   ],
   [
+    "longHeads",
+    [
+      "with a sum in warpgroup_mma(queries, k_blocks.index(slot).reshape([BLOCK_N, 256]).permute((1, 0)), gl...",
+      "with a sum in warpgroup_mma(queries, k_blocks.index(slot).reshape([BLOCK_N, 256]).permute((1, 0)), gl... #2",
+    ],
+    "the sum is 0",
+  ],
+  [
     "inTwoLoops",
     [
       "with a sum in warpgroup_mma(queries, k_blocks.index(slot).reshape([BLOCK_N, D]).permute((1, 0)), gl.z...",
@@ -234,7 +272,7 @@ const harmless: readonly (readonly [kernels: string, changes: readonly string[],
     "the sum is 0",
   ],
   [
-    "attention inTwoLoops relativeAttention",
+    "attention inTwoLoops relativeAttention longHeads",
     ["the next one in turn_given.index((part + 1) % CONSUMERS) #2", "the first operand alone of part + 1 #2"],
     "a tile has one turn with a mask at most, and its last turn gives what is owed: consumers have another order",
   ],

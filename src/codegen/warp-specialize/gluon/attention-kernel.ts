@@ -1,4 +1,5 @@
 /** The `@gluon.jit` functions of warp-specialized attention. */
+import { hasLongHeads } from "../pattern/attention-configs.js";
 import { bytesOf } from "../pattern/launch-constraints.js";
 import { attentionPipeline } from "../pattern/pipeline.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
@@ -45,6 +46,7 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
       }),
       stages: this.claimName("STAGES"),
       consumers: this.claimName("CONSUMERS"),
+      ...(specialized.configs.some(hasLongHeads) && { pieces: this.claimName("PIECES") }),
       consumerIndex: this.claimName("part"),
       rows: this.dimension(dims.rows) as Name,
       scoresLayout: this.claimName("scores_layout"),
@@ -58,7 +60,8 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
   }
 
   constants(): readonly Name[] {
-    return [this.shared.consumers, this.shared.stages];
+    const { consumers, stages, pieces } = this.shared;
+    return [consumers, stages, ...(pieces ? [pieces] : [])];
   }
 
   configs(): readonly GluonConfig[] {
@@ -99,13 +102,14 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
     const { pattern } = this.specialized;
     const [rows, columns, inner, width] = pattern.shape;
     const [loop] = pattern.loops;
-    const { queries, keys, values, outputs } = this.shared;
+    const { queries, keys, values, outputs, pieces } = this.shared;
+    const outputColumns = pieces ? py.binary(dim(width), "//", constant(pieces)) : dim(width);
     const consumerRows = py.binary(dim(rows), "//", constant(this.shared.consumers));
     return [
       this.blockOf(queries, [consumerRows, dim(inner)]),
       this.blockOf(keys, [dim(inner), dim(columns)], loop.keys.isSwapped),
       this.blockOf(values, [dim(columns), dim(width)], loop.values.isSwapped),
-      ...[...outputs.values()].map((output) => this.blockOf(output, [consumerRows, dim(width)])),
+      ...[...outputs.values()].map((output) => this.blockOf(output, [consumerRows, outputColumns])),
     ];
   }
 }

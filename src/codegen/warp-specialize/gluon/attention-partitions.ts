@@ -3,7 +3,7 @@ import type { ForStatement, Statement } from "../../../ir/nodes.js";
 import type { AttentionLoop } from "../pattern/attention-pattern.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
 import type { BlockAccess } from "../pattern/block-access.js";
-import { attentionPipeline, KEYS, type PipelineStep, SPILL_QUERIES_CONSUMERS } from "../pattern/pipeline.js";
+import { attentionPipeline, KEYS, type PipelineStep } from "../pattern/pipeline.js";
 import { constexprType } from "../../../types/types.js";
 import { hasBlock, type LoweredStore } from "../pattern/tensor-blocks.js";
 import type { Expression } from "../../syntax/py.js";
@@ -17,9 +17,9 @@ import {
   loadQueries,
   waitPerConsumer,
 } from "./attention-loads.js";
-import { AttentionProducts, maySpillQueries } from "./attention-products.js";
+import { AttentionProducts, spillCondition } from "./attention-products.js";
 import { AttentionStatements } from "./attention-statements.js";
-import { WRITE_BLOCK } from "./helpers.js";
+import { WRITE_BLOCK, WRITE_PIECES } from "./helpers.js";
 import { INTEGER, type WarpPartition } from "./partition-builder.js";
 import { type AttentionContext, partitionContext, type PartitionRole } from "./partition-context.js";
 import type { AttentionNames, SizeOf } from "./partition-names.js";
@@ -239,16 +239,16 @@ class AttentionPartition {
   /** Lets the producer load the next tile's queries, as soon as this tile's queries are in registers or multiplied. */
   #releaseQueries(when: "stay" | "leave"): void {
     const { builder, pipeline, names, tileLoop } = this.context;
-    const { consumers, consumerIndex } = names;
+    const { consumerIndex } = names;
     if (!tileLoop.round) return;
     const arrive = (): void => {
       // Reads into registers use the generic proxy and TMA writes the async proxy, so a fence is needed.
       if (when === "stay") builder.appendEffect(() => py.call("fence_async_shared"));
       builder.appendEffect(() => py.call("mbarrier.arrive", pipeline.barrier("queriesEmptied", consumerIndex)));
     };
-    if (!maySpillQueries(this.context)) return when === "stay" ? arrive() : undefined;
-    const spillCount = py.number(String(SPILL_QUERIES_CONSUMERS));
-    this.#appendIf(py.compare(consumers, [when === "stay" ? "<" : "==", spillCount]), arrive);
+    const condition = spillCondition(this.context, when === "leave");
+    if (typeof condition !== "boolean") this.#appendIf(condition, arrive);
+    else if (condition) arrive();
   }
 
   // ---- the author's statements --------------------------------------------------------------------------------------
@@ -291,9 +291,12 @@ class AttentionPartition {
   #storeBlock(store: LoweredStore<BlockAccess>): void {
     const { builder, rows, names } = this.context;
     const output = stagedOutput(names, store.block);
+    const { consumerIndex, pieces } = names;
     appendBlockStore(builder, store, (value, ...starts) => {
-      const offset = rows.offset(output.firstAxis, starts);
-      return py.call(WRITE_BLOCK, value, output.descriptor, offset, bufferAt(output, names.consumerIndex));
+      const target = [value, output.descriptor, rows.offset(output.firstAxis, starts)];
+      return pieces
+        ? py.call(WRITE_PIECES, ...target, output.blocks, consumerIndex, pieces, py.number("1"))
+        : py.call(WRITE_BLOCK, ...target, bufferAt(output, consumerIndex));
     });
   }
 }

@@ -1,5 +1,6 @@
 /** The products of an attention consumer: queries by keys, and weights by values. */
 import type { Value, Variable } from "../../../ir/nodes.js";
+import { hasLongHeads } from "../pattern/attention-configs.js";
 import type { AttentionLoop } from "../pattern/attention-pattern.js";
 import { SPILL_QUERIES_CONSUMERS } from "../pattern/pipeline.js";
 import type { Expression } from "../../syntax/py.js";
@@ -25,8 +26,8 @@ export class AttentionProducts {
   }
 
   /**
-   * Loads queries into registers, except with three consumers, which have too few. Initializes the previous iteration's
-   * weights to zero.
+   * Loads queries into registers, except in configs that have too few. Initializes the previous iteration's weights to
+   * zero.
    */
   loadQueries(): void {
     const { builder, rows, specialized, names, size } = this.context;
@@ -34,8 +35,9 @@ export class AttentionProducts {
     const [, columns, inner] = shape;
     const tile = operandTile(names.queries, false, [rows.count(), size(inner)], names.consumerIndex);
     const loaded = py.call(py.attribute(tile, "load"), operandLayout(names.scoresLayout));
-    const isSpilled = py.compare(names.consumers, ["==", py.number(String(SPILL_QUERIES_CONSUMERS))]);
-    const operand = maySpillQueries(this.context) ? py.conditional(tile, isSpilled, loaded) : loaded;
+    const isSpilled = spillCondition(this.context, true);
+    const always = isSpilled === true ? tile : loaded;
+    const operand = typeof isSpilled === "boolean" ? always : py.conditional(tile, isSpilled, loaded);
     this.#queries = builder.namedValue("queries", queries.value.type, () => operand);
     const { type } = this.#weights;
     if (type.kind !== "tile") return;
@@ -124,9 +126,23 @@ function resultOfStep(result: Value | undefined): Value {
   return result;
 }
 
-/** True if a config has too many consumers to keep queries in registers. */
-export const maySpillQueries = ({ specialized }: AttentionContext): boolean =>
-  specialized.configs.some(({ consumers }) => consumers === SPILL_QUERIES_CONSUMERS);
+/**
+ * The condition on a config's constexprs that products read queries from shared memory, or from registers. A truth value
+ * if it is the same for all configs.
+ */
+export function spillCondition(
+  { specialized: { configs }, names: { consumers, pieces } }: AttentionContext,
+  isSpilled: boolean,
+): Expression | boolean {
+  if (configs.every(hasLongHeads)) return isSpilled;
+  const mayHaveThree = configs.some((config) => config.consumers === SPILL_QUERIES_CONSUMERS);
+  const three = py.compare(consumers, [isSpilled ? "==" : "<", py.number(String(SPILL_QUERIES_CONSUMERS))]);
+  const tests = [
+    ...(mayHaveThree ? [three] : []),
+    ...(pieces ? [py.compare(pieces, [isSpilled ? ">" : "==", py.number("1")])] : []),
+  ];
+  return tests.length > 0 ? py.boolOp(isSpilled ? "or" : "and", ...tests) : !isSpilled;
+}
 
 /** The layout of a product's first operand in registers. */
 const operandLayout = (parent: Expression): Expression =>

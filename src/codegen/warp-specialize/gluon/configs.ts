@@ -2,10 +2,10 @@
 import type { KernelIR } from "../../../ir/nodes.js";
 import { type KernelNames, parameterName, valueName } from "../../names/kernel-names.js";
 import * as py from "../../syntax/py-build.js";
-import type { Block, Expression, FunctionDef } from "../../syntax/py.js";
-import { THREE_CONSUMER_HEAD_SIZES } from "../pattern/attention-configs.js";
+import type { Block, Expression, FunctionDef, Name } from "../../syntax/py.js";
+import { LONG_HEAD_SIZE, THREE_CONSUMER_HEAD_SIZES } from "../pattern/attention-configs.js";
 import { SET_BLOCK } from "./helpers.js";
-import type { GluonKernel, ThreeConsumers } from "./kernel.js";
+import type { GluonKernel, LongHeads, ThreeConsumers } from "./kernel.js";
 
 /** The function that sets the block shapes of a config's descriptors. */
 export function blockHook(ir: KernelIR, kernel: GluonKernel, names: KernelNames, name: string): FunctionDef {
@@ -27,27 +27,16 @@ export function blockHook(ir: KernelIR, kernel: GluonKernel, names: KernelNames,
   };
 }
 
-/** The function that drops configs of three consumers if heads are long, because they do not fit. */
-export function threeConsumerPruner(
-  ir: KernelIR,
-  { threeConsumers }: GluonKernel,
-  names: KernelNames,
-  name: string,
-): Block {
-  if (!threeConsumers) return [];
-  const count = py.subscript(py.dotted("config.kwargs"), py.string(threeConsumers.consumers.id));
-  const isShort = threeConsumers.heads.map((dim) =>
-    py.compare(py.subscript(py.name("args"), py.string(parameterName(ir, names, dim))), [
-      "==",
-      py.number(String(THREE_CONSUMER_HEAD_SIZES)),
-    ]),
-  );
-  const branches = threeConsumers.branches.map(({ condition, isThen }) => {
-    const flag = py.subscript(py.name("args"), py.string(valueName(names, condition)));
-    return isThen ? flag : py.unary("not", flag);
-  });
+/** The function that drops configs that do not fit the launch's heads or its loops. */
+export function headPruner(ir: KernelIR, kernel: GluonKernel, names: KernelNames, name: string): Block {
+  const { threeConsumers, longHeads } = kernel;
+  const tests = [
+    ...(threeConsumers ? [threeConsumerTest(ir, threeConsumers, names)] : []),
+    ...(longHeads ? [longHeadTest(ir, longHeads, names)] : []),
+  ];
+  if (tests.length === 0) return [];
   const retained = py.name("kept");
-  const test = py.boolOp("or", py.compare(count, ["<", py.number("3")]), py.boolOp("and", ...isShort, ...branches));
+  const test = py.boolOp("and", ...tests);
   const body: Block = [
     py.assign(py.name("args"), py.dict({ value: py.name("named_args") }, { value: py.name("kwargs") })),
     py.assign(retained, py.list()),
@@ -65,15 +54,42 @@ export function threeConsumerPruner(
       name,
       decorators: [],
       params: [{ name: "configs" }, { name: "named_args" }, { name: "**kwargs" }],
-      docstring: prunerDoc(threeConsumers),
+      docstring: prunerDoc(kernel),
       body,
     },
   ];
 }
 
-function prunerDoc({ heads, branches }: ThreeConsumers): string {
-  if (branches.length === 0) return "The configs that fit: with long heads, three consumers have too few registers.";
-  const reason = heads.length > 0 ? "short heads, and the same loops for all rows" : "the same loops for all rows";
+const configConstant = ({ id }: Name): Expression => py.subscript(py.dotted("config.kwargs"), py.string(id));
+
+const headIs = (ir: KernelIR, names: KernelNames, size: number) => (dim: string) =>
+  py.compare(py.subscript(py.name("args"), py.string(parameterName(ir, names, dim))), ["==", py.number(String(size))]);
+
+function threeConsumerTest(
+  ir: KernelIR,
+  { heads, branches, consumers }: ThreeConsumers,
+  names: KernelNames,
+): Expression {
+  const isShort = heads.map(headIs(ir, names, THREE_CONSUMER_HEAD_SIZES));
+  const isBranch = branches.map(({ condition, isThen }) => {
+    const flag = py.subscript(py.name("args"), py.string(valueName(names, condition)));
+    return isThen ? flag : py.unary("not", flag);
+  });
+  const hasFewer = py.compare(configConstant(consumers), ["<", py.number("3")]);
+  return py.boolOp("or", hasFewer, py.boolOp("and", ...isShort, ...isBranch));
+}
+
+function longHeadTest(ir: KernelIR, { heads, pieces }: LongHeads, names: KernelNames): Expression {
+  const isLong = py.boolOp("or", ...heads.map(headIs(ir, names, LONG_HEAD_SIZE)));
+  return py.compare(py.compare(configConstant(pieces), [">", py.number("1")]), ["==", isLong]);
+}
+
+function prunerDoc({ threeConsumers, longHeads }: GluonKernel): string {
+  if (longHeads) return "The configs that fit: each is for heads up to some length, and only some are for long heads.";
+  if (!threeConsumers || threeConsumers.branches.length === 0)
+    return "The configs that fit: with long heads, three consumers have too few registers.";
+  const reason =
+    threeConsumers.heads.length > 0 ? "short heads, and the same loops for all rows" : "the same loops for all rows";
   return `The configs that fit: three consumers need ${reason}.`;
 }
 
@@ -85,7 +101,7 @@ export function autotuneDecorator(
   hook: string,
   pruner: string,
 ): Expression {
-  const { configs, threeConsumers } = kernel;
+  const { configs, threeConsumers, longHeads } = kernel;
   const configCalls = configs.map(({ config, constants, registers }) => {
     const authorEntries = Object.entries(config.values).map(([name, value]) => ({
       key: py.string(parameterName(ir, names, name)),
@@ -102,13 +118,18 @@ export function autotuneDecorator(
     });
     return py.withOrigin(py.call("triton.Config", py.dict(...authorEntries, ...ringEntries), ...keywords), config.at);
   });
-  const key = (ir.tuning.key ?? []).map((name) => py.string(parameterName(ir, names, name)));
+  // The best config depends on the heads even if the author's key lacks them.
+  const keyNames = new Set([...(ir.tuning.key ?? []), ...(threeConsumers?.heads ?? []), ...(longHeads?.heads ?? [])]);
+  const key = [...keyNames].map((name) => py.string(parameterName(ir, names, name)));
+  const isPruned = threeConsumers !== undefined || longHeads !== undefined;
   return py.call(
     "triton.autotune",
     ...py.keywords({
       configs: py.list(...configCalls),
       key: py.list(...key),
-      prune_configs_by: threeConsumers && py.dict({ key: py.string("early_config_prune"), value: py.name(pruner) }),
+      prune_configs_by: isPruned
+        ? py.dict({ key: py.string("early_config_prune"), value: py.name(pruner) })
+        : undefined,
     }),
   );
 }

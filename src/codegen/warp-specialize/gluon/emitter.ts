@@ -352,14 +352,18 @@ export interface GluonConfig {
   readonly registers?: number | undefined;
 }
 
-/** Configs whose own constexprs are the numbers of consumers and of pipeline stages. */
+/** Configs whose own constexprs are the numbers of consumers, of pipeline stages, and of pieces if they have a name. */
 export function ringConfigs(
-  names: Readonly<Record<"consumers" | "stages", Name>>,
-  configs: readonly RingConfig[],
+  names: Readonly<Record<"consumers" | "stages", Name>> & { readonly pieces?: Name },
+  configs: readonly (RingConfig & { readonly pieces?: number })[],
 ): readonly GluonConfig[] {
-  return configs.map(({ config, consumers, stages }) => ({
+  return configs.map(({ config, consumers, stages, pieces = 1 }) => ({
     config,
-    constants: { [names.consumers.id]: consumers, [names.stages.id]: stages },
+    constants: {
+      [names.consumers.id]: consumers,
+      [names.stages.id]: stages,
+      ...(names.pieces && { [names.pieces.id]: pieces }),
+    },
   }));
 }
 

@@ -3,7 +3,7 @@ import type { Config, Specialize } from "../../../compiled/compiled-kernel.js";
 import type { TensorParam } from "../../../ir/nodes.js";
 import type { Specialized } from "../pattern/specialize.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
-import { HEAD_SIZES, THREE_CONSUMER_HEAD_SIZES } from "../pattern/attention-configs.js";
+import { hasLongHeads, HEAD_SIZES, LONG_HEAD_SIZE, THREE_CONSUMER_HEAD_SIZES } from "../pattern/attention-configs.js";
 import type { ConstexprArm } from "../pattern/streamed-row-count.js";
 import { columnDims, threeConsumerHead } from "../pattern/streamed-configs.js";
 import type { SpecializedStream } from "../pattern/streamed-plan.js";
@@ -30,6 +30,7 @@ export interface GluonKernel {
   readonly sizeLimits: readonly { readonly dim: string; readonly sizes: readonly number[] }[];
   readonly configs: readonly GluonConfig[];
   readonly threeConsumers?: ThreeConsumers | undefined;
+  readonly longHeads?: LongHeads | undefined;
   /** The block shape of each descriptor. */
   readonly blocks: (sizes: BlockSizes) => readonly StagedBlock[];
 }
@@ -43,6 +44,12 @@ export interface ThreeConsumers {
   readonly consumers: Name;
 }
 
+/** The configs of several pieces are for launches in which one of these dims has {@link LONG_HEAD_SIZE} elements. */
+export interface LongHeads {
+  readonly heads: readonly string[];
+  readonly pieces: Name;
+}
+
 export function gluonKernel(specialized: Specialized, emission: Emission, option: Specialize): GluonKernel {
   const emitter = emitterOf(specialized, emission);
   const { producer, consumer, kernel } = emitter.functions();
@@ -53,9 +60,10 @@ export function gluonKernel(specialized: Specialized, emission: Emission, option
     isTimed: option === "auto" && emission.ir.tuning.key !== undefined,
     blockTensors: [...new Set(emitter.stagedTensors().map(({ tensor }) => tensor))],
     hasAuthorGrid: hasAuthorGrid(specialized),
-    sizeLimits: headSizeLimits(headDims(specialized), specialized.configs),
+    sizeLimits: headSizeLimits(specialized),
     configs: emitter.configs(),
     threeConsumers: specialized.kind === "gemm" ? undefined : threeConsumersOf(specialized, emitter.shared.consumers),
+    longHeads: emitter instanceof AttentionEmitter ? longHeadsOf(emitter) : undefined,
     blocks: (sizes) => emitter.blocks(sizes),
   };
 }
@@ -94,8 +102,11 @@ function headDims(specialized: Specialized): readonly Dim[] {
 type ConfigList = readonly { readonly config: Config }[];
 
 /** The head sizes that only a launch determines. */
-const headSizeLimits = (heads: readonly Dim[], configs: ConfigList): GluonKernel["sizeLimits"] =>
-  launchHeads(heads, configs).map((dim) => ({ dim, sizes: HEAD_SIZES }));
+function headSizeLimits(specialized: Specialized): GluonKernel["sizeLimits"] {
+  const hasLong = specialized.kind === "attention" && specialized.configs.some(hasLongHeads);
+  const sizes = hasLong ? [...HEAD_SIZES, LONG_HEAD_SIZE] : HEAD_SIZES;
+  return launchHeads(headDims(specialized), specialized.configs).map((dim) => ({ dim, sizes }));
+}
 
 function threeConsumersOf(
   specialized: SpecializedAttention | SpecializedStream,
@@ -108,6 +119,12 @@ function threeConsumersOf(
   const heads = hasShortHeads ? launchHeads(headDims(specialized), configs) : [];
   const branches = kind === "attention" ? [] : specialized.branches;
   return heads.length + branches.length > 0 ? { heads, branches, consumers } : undefined;
+}
+
+function longHeadsOf({ specialized, shared: { pieces } }: AttentionEmitter): LongHeads | undefined {
+  const { configs } = specialized;
+  const heads = launchHeads(headDims(specialized), configs);
+  return pieces && heads.length > 0 && !configs.every(hasLongHeads) ? { heads, pieces } : undefined;
 }
 
 function launchHeads(heads: readonly Dim[], configs: ConfigList): readonly string[] {

@@ -64,6 +64,8 @@ export interface AttentionNames extends ScoresNames {
   readonly queries: StagedTensor;
   readonly keys: StagedTensor;
   readonly values: StagedTensor;
+  /** A constexpr, if a config has long heads: the pieces in which a consumer stores its rows. */
+  readonly pieces?: Name;
 }
 
 /** The names of streamed products. */

@@ -12,7 +12,7 @@ import {
 import { LaunchFacts } from "../../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../../analysis/signs.js";
 import { argumentsOf, definitions, resultsOf } from "../../../ir/walk.js";
-import { type RingConfig, attentionConfigs } from "./attention-configs.js";
+import { type AttentionConfig, attentionConfigs } from "./attention-configs.js";
 import { type AttentionPattern, matchAttention, type AttentionLoop } from "./attention-pattern.js";
 import { columnSides, type Dims, shapeOf, type Side } from "./attention-layouts.js";
 import { masksKeysPastEnd, type Masks, masksOf } from "./attention-masks.js";
@@ -33,7 +33,7 @@ type Stores = ReadonlyMap<Statement, LoweredStore<BlockAccess | undefined>>;
 export interface SpecializedAttention {
   readonly kind: "attention";
   readonly pattern: AttentionPattern;
-  readonly configs: readonly RingConfig[];
+  readonly configs: readonly AttentionConfig[];
   readonly dims: Dims;
   /** The statements of the lowered program. */
   readonly body: readonly Statement[];

@@ -18,6 +18,8 @@ export interface ProtocolForm {
   readonly isPromoted: boolean;
   /** True if a consumer multiplies the blocks of two iterations at a time. */
   readonly isPaired?: boolean;
+  /** True if products read the queries from shared memory with any number of consumers. */
+  readonly hasLongHeads?: boolean;
   /** True if a consumer may leave the last iterations of a tile to others. */
   readonly mayIdle: boolean;
 }
@@ -74,7 +76,8 @@ class Program {
     readonly form: ProtocolForm,
     readonly consumer: number | undefined,
   ) {
-    this.#spills = form.consumers >= SPILL_QUERIES_CONSUMERS && form.pipeline.barriers.queriesFilled !== undefined;
+    const isSpilled = form.hasLongHeads || form.consumers >= SPILL_QUERIES_CONSUMERS;
+    this.#spills = isSpilled && form.pipeline.barriers.queriesFilled !== undefined;
     this.#steps(consumer === undefined ? form.pipeline.producer : form.pipeline.consumer);
   }
 

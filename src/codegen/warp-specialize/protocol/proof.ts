@@ -1,4 +1,5 @@
 /** The proof about the barriers of a warp-specialized kernel, in all of its configs. */
+import { hasLongHeads } from "../pattern/attention-configs.js";
 import {
   attentionPipeline,
   gemmPipeline,
@@ -46,8 +47,11 @@ function formsOf(specialized: Specialized): readonly KernelForm[] {
   const { kind, pattern, configs } = specialized;
   if (kind === "attention") {
     const outputs = new Set(pattern.stores.flatMap(({ block }) => block?.tensor ?? [])).size;
-    const common = { pipeline: attentionPipeline, isPromoted: false, mayIdle: true, pieces: 1, depth: 1, outputs };
-    return configs.map(({ stages, consumers }) => ({ ...common, stages, consumers }));
+    const common = { pipeline: attentionPipeline, isPromoted: false, mayIdle: true, depth: 1, outputs };
+    return configs.map((config) => {
+      const { stages, consumers, pieces } = config;
+      return { ...common, stages, consumers, pieces, hasLongHeads: hasLongHeads(config) };
+    });
   }
   const outputs = new Set(pattern.stores.map(({ tensor }) => tensor)).size;
   if (pattern.rowScales) {

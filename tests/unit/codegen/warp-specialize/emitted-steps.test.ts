@@ -60,7 +60,18 @@ function below(lines: readonly Line[], i: number): readonly Line[] {
   return lines.slice(i + 1, end < 0 ? lines.length : end);
 }
 
-/** The steps of a partition's text: for a number of consumers, one of them, an arm of branches, and products in flight. */
+/** What decides the steps of a partition's text. */
+interface Case {
+  readonly consumers: number;
+  /** One of the consumers. */
+  readonly part: number;
+  /** The arm of the author's branches. */
+  readonly arm: number;
+  /** Products in flight. */
+  readonly inFlight: number;
+  readonly hasLongHeads: boolean;
+}
+
 class Steps {
   readonly steps: string[] = [];
   /** The variables that hold the slot of the iteration. */
@@ -69,13 +80,10 @@ class Steps {
   constructor(
     readonly barriers: readonly (readonly [emitted: string, name: string])[],
     readonly operands: readonly string[],
-    readonly consumers: number,
-    readonly part: number,
-    readonly arm: number,
-    readonly inFlight: number,
+    readonly decided: Case,
   ) {}
 
-  run(lines: readonly Line[], owner = String(this.part)): this {
+  run(lines: readonly Line[], owner = String(this.decided.part)): this {
     for (let i = 0; i < lines.length; i++) {
       const { text } = lines[i]!;
       const body = below(lines, i);
@@ -89,7 +97,7 @@ class Steps {
 
   #block(text: string, body: readonly Line[], owner: string): void {
     if (text.includes("gl.static_range(CONSUMERS)")) {
-      for (let i = 0; i < this.consumers; i++) this.run(body, String(i));
+      for (let i = 0; i < this.decided.consumers; i++) this.run(body, String(i));
     } else if (text.startsWith("for ")) {
       this.steps.push("loop");
       this.run(body, owner);
@@ -97,14 +105,31 @@ class Steps {
     } else if (this.#isTaken(text)) this.run(body, owner);
   }
 
-  /** True for a branch on the number of consumers that this one takes, or of the author's in the arm. */
+  /** True for a branch on the config that this one takes, or of the author's in the arm. */
   #isTaken(text: string): boolean {
+    const { arm } = this.decided;
     if (text === "if tile < tiles:") return true;
-    if (text === "if IN_FLIGHT == 2:") return this.inFlight === 2;
-    const [, operator, count] = /^if CONSUMERS (<|==|>) (\d):$/.exec(text) ?? [];
-    if (operator === undefined) return text === "else:" ? this.arm === 1 : this.arm === 0;
-    const difference = this.consumers - Number(count);
-    return operator === "<" ? difference < 0 : operator === ">" ? difference > 0 : difference === 0;
+    return this.#decides(/^if (.*):$/.exec(text)?.[1] ?? "") ?? (text === "else:" ? arm === 1 : arm === 0);
+  }
+
+  /** The truth of a condition on the config; undefined for another one. */
+  #decides(condition: string): boolean | undefined {
+    const { consumers, inFlight, hasLongHeads } = this.decided;
+    const values: Readonly<Record<string, number>> = {
+      CONSUMERS: consumers,
+      IN_FLIGHT: inFlight,
+      PIECES: hasLongHeads ? 2 : 1,
+    };
+    const isOr = condition.includes(" or ");
+    const tests = condition.split(isOr ? " or " : " and ").map((each) => /^([A-Z_]+) (<|==|>) (\d)$/.exec(each));
+    const truths = tests.map((test) => {
+      const value = values[test?.[1] ?? ""];
+      if (!test || value === undefined) return undefined;
+      const difference = value - Number(test[3]);
+      return test[2] === "<" ? difference < 0 : test[2] === ">" ? difference > 0 : difference === 0;
+    });
+    if (truths.includes(undefined)) return undefined;
+    return isOr ? truths.includes(true) : !truths.includes(false);
   }
 
   #line(text: string, owner: string): void {
@@ -130,7 +155,10 @@ class Steps {
       const step = `copy ${this.operands.indexOf(tensor)} ${name} ${this.#place(index, owner)}`;
       if (this.steps.at(-1) !== step) this.steps.push(step);
     }
-    if (text.includes(".load(gl.DotOperandLayout") && this.consumers < 3) this.steps.push("take");
+    if (text.includes(".load(gl.DotOperandLayout")) {
+      const isSpilled = this.#decides(/ if (.*?) else /.exec(text)?.[1] ?? "") ?? false;
+      if (!isSpilled) this.steps.push("take");
+    }
     const scales = /(\w+)_blocks\.index\((\w+) \* CONSUMERS \+ part\).*\.load\(gl\.SliceLayout/.exec(text);
     const vector = /(\w+)_blocks\.index\((\w+)\)[^=]*\.load\(gl\.SliceLayout/.exec(text);
     if (scales) expect(scales[1]).toBe(this.operands[ROW_SCALES]);
@@ -153,12 +181,13 @@ class Steps {
   #place(index: string, owner: string): string {
     if (this.#slots.has(index)) return "age 0";
     if (index === "(turn + STAGES - 1) % STAGES") return "age 1";
-    if (index === "(part + 1) % CONSUMERS") return `of ${(this.part + 1) % this.consumers}`;
+    const { part, consumers } = this.decided;
+    if (index === "(part + 1) % CONSUMERS") return `of ${(part + 1) % consumers}`;
     return /^(part|i(_\d)?)$/.test(index) ? `of ${owner}` : `unknown ${index}`;
   }
 
   #lag(parity: string): string {
-    if (parity === "(turn & 1) ^ (1 if part == 0 else 0)") return this.part === 0 ? "lag 1" : "lag 0";
+    if (parity === "(turn & 1) ^ (1 if part == 0 else 0)") return this.decided.part === 0 ? "lag 1" : "lag 0";
     if (/^(\(turn \/\/ STAGES\) & 1|i & 1|0)$/.test(parity)) return "lag 0";
     return /^(\(\(turn \/\/ STAGES\) & 1\) \^ 1|\(i & 1\) \^ 1)$/.test(parity) ? "lag 1" : `unknown ${parity}`;
   }
@@ -229,22 +258,21 @@ test.each(modules)("%s executes the steps that are proved", (file, python) => {
     python.matchAll(/(\w+)_blocks = gl\.allocate_shared_memory/g),
     ([, name = ""]) => name,
   ).slice(0, streamed ? undefined : pipeline === gemmPipeline ? 2 : 3);
+  const isLong = pipeline === attentionPipeline && python.includes('"PIECES"');
+  const variants: readonly Partial<Case>[] = [
+    {},
+    isScaled ? { inFlight: 2 } : { arm: 1 },
+    ...(isLong ? [{ hasLongHeads: true }] : []),
+  ];
   for (const consumers of python.includes('"CONSUMERS": 3') ? [1, 2, 3] : [1, 2])
     for (const part of [undefined, ...Array.from({ length: consumers }, (_each, i) => i)])
-      for (const [arm, inFlight] of isScaled
-        ? ([
-            [0, 1],
-            [0, 2],
-          ] as const)
-        : ([
-            [0, 1],
-            [1, 1],
-          ] as const)) {
+      for (const { arm = 0, inFlight = 1, hasLongHeads = false } of variants) {
         const lines = bodyOf(python, part === undefined ? "load" : "multiply");
-        const { steps } = new Steps(barriers, operands, consumers, part ?? 0, arm, inFlight).run(lines);
+        const decided = { consumers, part: part ?? 0, arm, inFlight, hasLongHeads };
+        const { steps } = new Steps(barriers, operands, decided).run(lines);
         const proved = [pipeline, withoutIdle(pipeline)].flatMap((each) =>
           [false, true].map((isPromoted) => {
-            const form = { stages: 2, consumers, isPromoted, isPaired: inFlight === 2, mayIdle: true };
+            const form = { stages: 2, consumers, isPromoted, isPaired: inFlight === 2, hasLongHeads, mayIdle: true };
             return merged(programOf({ pipeline: each, ...form }, part).flatMap(textOf));
           }),
         );

@@ -159,13 +159,14 @@ describe("should recognize attention", () => {
 
   test("and take as many keys as are fastest, where the keys beyond the last one are hidden", () => {
     const keys = (kernel: unknown) => attentionOf(kernel).configs.map(({ config }) => config.values["BLOCK_N"]);
-    expect(keys(attention)).toEqual([128, 128, 128]);
+    expect(keys(attention)).toEqual([128, 128, 128, 64, 64]);
     // More of them would not fit in shared memory, beside what it writes.
     expect(keys(attentions.twoOutputs)).toEqual([64]);
     // Its keys beyond the last one count as zeros, as many as a block has.
-    expect(keys(attentions.unmasked)).toEqual([64]);
+    expect(keys(attentions.unmasked)).toEqual([64, 64]);
     // Its own arithmetic uses the number of keys.
-    expect(keys(attentions.inTwoLoops)).toEqual([64, 64, 128]);
+    expect(keys(attentions.inTwoLoops)).toEqual([64, 64, 128, 64, 64]);
+    expect(keys(attentions.inOneLoop)).toEqual([128]);
     expect(keys(attentions.byHead)).toEqual([128, 128]);
     for (const kernel of [attentions.countingTurns, attentions.countingKeys, attentions.byTurn])
       expect(keys(kernel)).toEqual([64]);
@@ -173,13 +174,22 @@ describe("should recognize attention", () => {
 
   test("and give three consumers rows, where rows are counted in blocks alone", () => {
     const most = (kernel: unknown) => attentionOf(kernel).configs.map(({ consumers }) => consumers);
-    expect(most(attention)).toEqual([2, 1, 3]);
-    expect(attentionOf(attention).configs.at(-1)!.config.values).toEqual({ BLOCK_M: 192, BLOCK_N: 128 });
+    expect(most(attention)).toEqual([2, 1, 3, 2, 1]);
+    expect(attentionOf(attention).configs[2]!.config.values).toEqual({ BLOCK_M: 192, BLOCK_N: 128 });
     expect(most(attentions.headsOf64)).toEqual([2, 3]);
     expect(most(attentions.byHead)).toEqual([2, 3]);
     const { counted, countedInGrid, endingAtRows, perRow, headsOf128, countingBlocks, countingRows } = attentions;
     for (const kernel of [counted, countedInGrid, endingAtRows, perRow, headsOf128, countingBlocks, countingRows])
       expect(most(kernel)).not.toContain(3);
+  });
+
+  test("and store long heads in as few pieces as shared memory needs", () => {
+    const pieces = (kernel: unknown) => attentionOf(kernel).configs.map((config) => config.pieces);
+    expect(pieces(attention)).toEqual([1, 1, 1, 2, 2]);
+    expect(pieces(attentions.headsOf256)).toEqual([2]);
+    expect(pieces(attentions.float32HeadsOf256)).toEqual([4]);
+    for (const kernel of [attentions.headsOf128, attentions.inOneLoop, attentions.twoOutputs])
+      expect(pieces(kernel)).toEqual([1]);
   });
 
   test("and begin with the programs whose rows see most keys", () => {
@@ -301,7 +311,7 @@ test.each([
   ["a bias behind pointers", attentions.fromPointers, /^it loads by pointers/],
   ["scores of rows put together", attentions.mixing, "tl.flip may mix rows"],
   ["weights that follow from the sum", attentions.fromTheSum, /^its weights or its state follow from the sum/],
-  ["heads of another length", attentions.longHeads, "its heads have 256 elements; the form takes 64 and 128"],
+  ["heads of another length", attentions.longHeads, "its heads have 512 elements; the form takes 64, 128, 256"],
   ["blocks of few rows", attentions.fewRows, /^none of its configs has blocks of 64 or 128 rows/],
   ["a store in the loop", attentions.writesEarly, "it does more than load, multiply and compute"],
   [

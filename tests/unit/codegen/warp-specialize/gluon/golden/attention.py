@@ -231,6 +231,7 @@ def _attention_multiply(
     CAUSAL: gl.constexpr,
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
+    PIECES: gl.constexpr,
 ):
     scores_layout: gl.constexpr = gl.NVMMADistributedLayout(
         [3, 0], [4, 1], [16, BLOCK_N, 16]
@@ -265,7 +266,7 @@ def _attention_multiply(
             mbarrier.wait(q_filled.index(part), i & 1)
             queries = (
                 q_blocks.index(part).reshape([BLOCK_M // CONSUMERS, HEAD_DIM])
-                if CONSUMERS == 3
+                if CONSUMERS == 3 or PIECES > 1
                 else q_blocks.index(part)
                 .reshape([BLOCK_M // CONSUMERS, HEAD_DIM])
                 .load(gl.DotOperandLayout(0, scores_layout, 2))
@@ -275,7 +276,7 @@ def _attention_multiply(
                 o_blocks.dtype,
                 gl.DotOperandLayout(0, layout, 2),
             )
-            if CONSUMERS < 3:
+            if CONSUMERS < 3 and PIECES == 1:
                 fence_async_shared()
                 mbarrier.arrive(q_emptied.index(part))
             own_end = (
@@ -387,7 +388,7 @@ def _attention_multiply(
                 turn += 1
             end = gl.minimum(S, index_1 + BLOCK_M) if CAUSAL else S
             slot = turn % STAGES
-            if CONSUMERS == 3:
+            if CONSUMERS == 3 or PIECES > 1:
                 mbarrier.arrive(q_emptied.index(part))
             mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
             mbarrier.arrive(k_emptied.index(slot))
@@ -420,13 +421,16 @@ def _attention_multiply(
                 mbarrier.wait(v_filled.index(slot_1), (turn // STAGES) & 1)
                 mbarrier.arrive(v_emptied.index(slot_1))
                 turn += 1
-            _write_block(
+            _write_pieces(
                 (acc / gl.convert_layout(total, gl.SliceLayout(1, layout))[:, None]).to(
                     o_blocks.dtype
                 ),
                 o_desc,
                 [head, index_1 + part * (BLOCK_M // CONSUMERS), 0],
-                o_blocks.index(part),
+                o_blocks,
+                part,
+                PIECES,
+                1,
             )
     tma.store_wait(0)
 
@@ -439,16 +443,21 @@ def _set_specialized_blocks(args):
     _set_block(args["k_desc"], [1, args["BLOCK_N"], args["HEAD_DIM"]])
     _set_block(args["v_desc"], [1, args["BLOCK_N"], args["HEAD_DIM"]])
     _set_block(
-        args["o_desc"], [1, args["BLOCK_M"] // args["CONSUMERS"], args["HEAD_DIM"]]
+        args["o_desc"],
+        [1, args["BLOCK_M"] // args["CONSUMERS"], args["HEAD_DIM"] // args["PIECES"]],
     )
 
 
 def _fitting_configs(configs, named_args, **kwargs):
-    """The configs that fit: with long heads, three consumers have too few registers."""
+    """The configs that fit: each is for heads up to some length, and only some are
+    for long heads.
+    """
     args = {**named_args, **kwargs}
     kept = []
     for config in configs:
-        if config.kwargs["CONSUMERS"] < 3 or args["HEAD_DIM"] == 64:
+        if (config.kwargs["CONSUMERS"] < 3 or args["HEAD_DIM"] == 64) and (
+            config.kwargs["PIECES"] > 1
+        ) == (args["HEAD_DIM"] == 256):
             kept.append(config)
     return kept
 
@@ -456,17 +465,27 @@ def _fitting_configs(configs, named_args, **kwargs):
 @triton.autotune(
     configs=[
         triton.Config(
-            {"BLOCK_M": 128, "BLOCK_N": 128, "CONSUMERS": 2, "STAGES": 2},
+            {"BLOCK_M": 128, "BLOCK_N": 128, "CONSUMERS": 2, "STAGES": 2, "PIECES": 1},
             num_warps=4,
             pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
-            {"BLOCK_M": 64, "BLOCK_N": 128, "CONSUMERS": 1, "STAGES": 2},
+            {"BLOCK_M": 64, "BLOCK_N": 128, "CONSUMERS": 1, "STAGES": 2, "PIECES": 1},
             num_warps=4,
             pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
-            {"BLOCK_M": 192, "BLOCK_N": 128, "CONSUMERS": 3, "STAGES": 2},
+            {"BLOCK_M": 192, "BLOCK_N": 128, "CONSUMERS": 3, "STAGES": 2, "PIECES": 1},
+            num_warps=4,
+            pre_hook=_set_specialized_blocks,
+        ),
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 64, "CONSUMERS": 2, "STAGES": 2, "PIECES": 2},
+            num_warps=4,
+            pre_hook=_set_specialized_blocks,
+        ),
+        triton.Config(
+            {"BLOCK_M": 64, "BLOCK_N": 64, "CONSUMERS": 1, "STAGES": 2, "PIECES": 2},
             num_warps=4,
             pre_hook=_set_specialized_blocks,
         ),
@@ -488,6 +507,7 @@ def attention_specialized_kernel(
     CAUSAL: gl.constexpr,
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
+    PIECES: gl.constexpr,
 ):
     q_blocks = gl.allocate_shared_memory(
         q_desc.dtype, [CONSUMERS] + q_desc.block_shape, q_desc.layout
@@ -558,6 +578,7 @@ def attention_specialized_kernel(
                         CAUSAL,
                         CONSUMERS,
                         STAGES,
+                        PIECES,
                     ),
                 ),
                 (
@@ -584,6 +605,7 @@ def attention_specialized_kernel(
                         CAUSAL,
                         CONSUMERS,
                         STAGES,
+                        PIECES,
                     ),
                 ),
                 (
@@ -610,6 +632,7 @@ def attention_specialized_kernel(
                         CAUSAL,
                         CONSUMERS,
                         STAGES,
+                        PIECES,
                     ),
                 ),
                 (
@@ -667,6 +690,7 @@ def attention_specialized_kernel(
                         CAUSAL,
                         CONSUMERS,
                         STAGES,
+                        PIECES,
                     ),
                 ),
                 (
@@ -693,6 +717,7 @@ def attention_specialized_kernel(
                         CAUSAL,
                         CONSUMERS,
                         STAGES,
+                        PIECES,
                     ),
                 ),
                 (
@@ -750,6 +775,7 @@ def attention_specialized_kernel(
                         CAUSAL,
                         CONSUMERS,
                         STAGES,
+                        PIECES,
                     ),
                 ),
                 (
@@ -825,7 +851,7 @@ def attention(
         )
 
     with torch.cuda.device(q.get_device()):
-        if _is_specialized(q, k, v, o) and HEAD_DIM in (64, 128):
+        if _is_specialized(q, k, v, o) and HEAD_DIM in (64, 128, 256):
 
             def _programs(meta):
                 return (
@@ -1013,22 +1039,43 @@ def _layout_of(size, *block):
 
 
 @gluon.jit
-def _write_block(
+def _write_pieces(
     tile: gl.tensor,
     desc: tma.tensor_descriptor,
     start: gl.tuple,
-    block: gl.shared_memory_descriptor,
+    blocks: gl.shared_memory_descriptor,
+    part: gl.constexpr,
+    count: gl.constexpr,
+    depth: gl.constexpr,
 ):
-    """Writes a tile [M, N] to desc's tensor, by way of a block of shared memory.
+    """Writes a tile [M, N] to desc's tensor, in pieces of N / count columns.
 
-    start is the index of the tile's first element in the tensor. The block has the
-    tile's shape, with axes of size 1 if the tensor has more. It is free once the
-    previous write has read it.
+    start is the index of the tile's first element in the tensor. Consumer part has
+    depth blocks of shared memory, each for a piece: it fills one while the copy engine
+    reads the others.
     """
-    tma.store_wait(0)
-    block.reshape(tile.shape).store(tile)
-    fence_async_shared()
-    _store_block(desc, start, block)
+    pieces = _pieces_of(tile, count)
+    for i in gl.static_range(count):
+        block = blocks.index(part * depth + i % depth)
+        tma.store_wait(depth - 1)
+        block.reshape(pieces[i].shape).store(pieces[i])
+        fence_async_shared()
+        columns = start[-1] + i * (tile.shape[1] // count)
+        _store_block(desc, start[:-1] + [columns], block)
+
+
+@gluon.jit
+def _pieces_of(tile: gl.tensor, count: gl.constexpr) -> gl.tuple:
+    """Splits a tile [M, N] into count tiles [M, N / count], from left to right.
+
+    It halves tiles, as Gluon splits in two only. So count must be a power of two.
+    """
+    if count == 1:
+        return (tile,)
+    else:
+        halves = tile.reshape([tile.shape[0], 2, tile.shape[1] // 2])
+        left, right = halves.permute(0, 2, 1).split()
+        return _pieces_of(left, count // 2) + _pieces_of(right, count // 2)
 
 
 kernel_fn = attention

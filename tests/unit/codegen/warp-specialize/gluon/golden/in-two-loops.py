@@ -293,6 +293,7 @@ def _in_two_loops_multiply(
     BLOCK_N: gl.constexpr,
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
+    PIECES: gl.constexpr,
 ):
     scores_layout: gl.constexpr = gl.NVMMADistributedLayout(
         [3, 0], [4, 1], [16, BLOCK_N, 16]
@@ -330,7 +331,9 @@ def _in_two_loops_multiply(
             whole = (edge // BLOCK_N) * BLOCK_N
             mbarrier.wait(q_filled.index(part), i & 1)
             queries = (
-                q_blocks.index(part)
+                q_blocks.index(part).reshape([BLOCK_M // CONSUMERS, D])
+                if PIECES > 1
+                else q_blocks.index(part)
                 .reshape([BLOCK_M // CONSUMERS, D])
                 .load(gl.DotOperandLayout(0, scores_layout, 2))
             )
@@ -339,8 +342,9 @@ def _in_two_loops_multiply(
                 o_blocks.dtype,
                 gl.DotOperandLayout(0, layout, 2),
             )
-            fence_async_shared()
-            mbarrier.arrive(q_emptied.index(part))
+            if PIECES == 1:
+                fence_async_shared()
+                mbarrier.arrive(q_emptied.index(part))
             for _ in range(0, whole, BLOCK_N):
                 slot = turn % STAGES
                 mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
@@ -435,6 +439,8 @@ def _in_two_loops_multiply(
                 acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
                 turn += 1
             slot = turn % STAGES
+            if PIECES > 1:
+                mbarrier.arrive(q_emptied.index(part))
             mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
             mbarrier.arrive(k_emptied.index(slot))
             if CONSUMERS > 1:
@@ -453,13 +459,16 @@ def _in_two_loops_multiply(
             acc = warpgroup_mma_wait(0, deps=(adding,))
             mbarrier.arrive(v_emptied.index(slot))
             turn += 1
-            _write_block(
+            _write_pieces(
                 (acc / gl.convert_layout(total, gl.SliceLayout(1, layout))[:, None]).to(
                     o_blocks.dtype
                 ),
                 o_desc,
                 [head, first + part * (BLOCK_M // CONSUMERS), 0],
-                o_blocks.index(part),
+                o_blocks,
+                part,
+                PIECES,
+                1,
             )
             gl.store(
                 lse_ptr + head * stride_lse_h + rm * stride_lse_s,
@@ -474,28 +483,54 @@ def _set_specialized_blocks(args):
     _set_block(args["q_desc"], [1, args["BLOCK_M"] // args["CONSUMERS"], args["D"]])
     _set_block(args["k_desc"], [1, args["BLOCK_N"], args["D"]])
     _set_block(args["v_desc"], [1, args["BLOCK_N"], args["D"]])
-    _set_block(args["o_desc"], [1, args["BLOCK_M"] // args["CONSUMERS"], args["D"]])
+    _set_block(
+        args["o_desc"],
+        [1, args["BLOCK_M"] // args["CONSUMERS"], args["D"] // args["PIECES"]],
+    )
+
+
+def _fitting_configs(configs, named_args, **kwargs):
+    """The configs that fit: each is for heads up to some length, and only some are
+    for long heads.
+    """
+    args = {**named_args, **kwargs}
+    kept = []
+    for config in configs:
+        if (config.kwargs["PIECES"] > 1) == (args["D"] == 256):
+            kept.append(config)
+    return kept
 
 
 @triton.autotune(
     configs=[
         triton.Config(
-            {"BLOCK_M": 128, "BLOCK_N": 64, "CONSUMERS": 2, "STAGES": 2},
+            {"BLOCK_M": 128, "BLOCK_N": 64, "CONSUMERS": 2, "STAGES": 2, "PIECES": 1},
             num_warps=4,
             pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
-            {"BLOCK_M": 64, "BLOCK_N": 64, "CONSUMERS": 1, "STAGES": 2},
+            {"BLOCK_M": 64, "BLOCK_N": 64, "CONSUMERS": 1, "STAGES": 2, "PIECES": 1},
             num_warps=4,
             pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
-            {"BLOCK_M": 128, "BLOCK_N": 128, "CONSUMERS": 2, "STAGES": 2},
+            {"BLOCK_M": 128, "BLOCK_N": 128, "CONSUMERS": 2, "STAGES": 2, "PIECES": 1},
+            num_warps=4,
+            pre_hook=_set_specialized_blocks,
+        ),
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 64, "CONSUMERS": 2, "STAGES": 2, "PIECES": 2},
+            num_warps=4,
+            pre_hook=_set_specialized_blocks,
+        ),
+        triton.Config(
+            {"BLOCK_M": 64, "BLOCK_N": 64, "CONSUMERS": 1, "STAGES": 2, "PIECES": 2},
             num_warps=4,
             pre_hook=_set_specialized_blocks,
         ),
     ],
     key=["S", "D", "CAUSAL"],
+    prune_configs_by={"early_config_prune": _fitting_configs},
 )
 @gluon.jit
 def in_two_loops_specialized_kernel(
@@ -514,6 +549,7 @@ def in_two_loops_specialized_kernel(
     BLOCK_N: gl.constexpr,
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
+    PIECES: gl.constexpr,
 ):
     q_blocks = gl.allocate_shared_memory(
         q_desc.dtype, [CONSUMERS] + q_desc.block_shape, q_desc.layout
@@ -587,6 +623,7 @@ def in_two_loops_specialized_kernel(
                         BLOCK_N,
                         CONSUMERS,
                         STAGES,
+                        PIECES,
                     ),
                 ),
                 (
@@ -616,6 +653,7 @@ def in_two_loops_specialized_kernel(
                         BLOCK_N,
                         CONSUMERS,
                         STAGES,
+                        PIECES,
                     ),
                 ),
                 (
@@ -676,6 +714,7 @@ def in_two_loops_specialized_kernel(
                         BLOCK_N,
                         CONSUMERS,
                         STAGES,
+                        PIECES,
                     ),
                 ),
                 (
@@ -753,7 +792,7 @@ def in_two_loops(
         raise ValueError(f"in_two_loops: D must be a power of two from 16 up, got {D}")
 
     with torch.cuda.device(q.get_device()):
-        if _is_specialized(q, k, v, o) and D in (64, 128):
+        if _is_specialized(q, k, v, o) and D in (64, 128, 256):
 
             def _programs(meta):
                 return (
@@ -945,22 +984,43 @@ def _layout_of(size, *block):
 
 
 @gluon.jit
-def _write_block(
+def _write_pieces(
     tile: gl.tensor,
     desc: tma.tensor_descriptor,
     start: gl.tuple,
-    block: gl.shared_memory_descriptor,
+    blocks: gl.shared_memory_descriptor,
+    part: gl.constexpr,
+    count: gl.constexpr,
+    depth: gl.constexpr,
 ):
-    """Writes a tile [M, N] to desc's tensor, by way of a block of shared memory.
+    """Writes a tile [M, N] to desc's tensor, in pieces of N / count columns.
 
-    start is the index of the tile's first element in the tensor. The block has the
-    tile's shape, with axes of size 1 if the tensor has more. It is free once the
-    previous write has read it.
+    start is the index of the tile's first element in the tensor. Consumer part has
+    depth blocks of shared memory, each for a piece: it fills one while the copy engine
+    reads the others.
     """
-    tma.store_wait(0)
-    block.reshape(tile.shape).store(tile)
-    fence_async_shared()
-    _store_block(desc, start, block)
+    pieces = _pieces_of(tile, count)
+    for i in gl.static_range(count):
+        block = blocks.index(part * depth + i % depth)
+        tma.store_wait(depth - 1)
+        block.reshape(pieces[i].shape).store(pieces[i])
+        fence_async_shared()
+        columns = start[-1] + i * (tile.shape[1] // count)
+        _store_block(desc, start[:-1] + [columns], block)
+
+
+@gluon.jit
+def _pieces_of(tile: gl.tensor, count: gl.constexpr) -> gl.tuple:
+    """Splits a tile [M, N] into count tiles [M, N / count], from left to right.
+
+    It halves tiles, as Gluon splits in two only. So count must be a power of two.
+    """
+    if count == 1:
+        return (tile,)
+    else:
+        halves = tile.reshape([tile.shape[0], 2, tile.shape[1] // 2])
+        left, right = halves.permute(0, 2, 1).split()
+        return _pieces_of(left, count // 2) + _pieces_of(right, count // 2)
 
 
 kernel_fn = in_two_loops

@@ -45,7 +45,7 @@ const sanitized: readonly Sanitized[] = [
   {
     form: "attention",
     kernel: attention,
-    launches: [64, 128].flatMap((HEAD_DIM) => [false, true].map((flag) => heads(40, 600, { HEAD_DIM }, flag))),
+    launches: [64, 128, 256].flatMap((HEAD_DIM) => [false, true].map((flag) => heads(40, 600, { HEAD_DIM }, flag))),
   },
   { form: "attention in two loops", kernel: inTwoLoops, launches: [heads(40, 600, { D: 128 }, true)] },
   { form: "attention with a bias", kernel: relativeAttention, launches: [heads(40, 600, { HEAD_DIM: 64 })] },

@@ -93,14 +93,14 @@ def run_case(folder: Path, case: dict[str, Any], place: int) -> dict[str, Any]:
 
 
 def plain_results(module: Any, inputs: list[Any]) -> Any:
-    """What the plain kernel computes, in its first config and without the sanitizer."""
+    """What the plain kernel computes without the sanitizer, in its first config or its last, where the first is too large."""
     import triton
 
     triton.knobs.compilation.instrumentation_mode = ""
     module._is_specialized = lambda *_: False
     for value in vars(module).values():
         if isinstance(value, triton.runtime.Autotuner):
-            value.configs = value.configs[:1]
+            value.configs = [value.configs[0], value.configs[-1]]
     return module.kernel_fn(*inputs)
 
 

@@ -156,7 +156,6 @@ const all: readonly Sample[] = [
     others: { lse: "float32" },
     constants: { D: 256, CAUSAL: isCausal },
   },
-  { name: "long_relative_attention", kernel: relativeAttention, constants: { HEAD_DIM: 256 } },
   { name: "heads_of_256", kernel: attentions.headsOf256 },
   { name: "float32_heads_of_256", kernel: attentions.float32HeadsOf256, others: { o: "float32" } },
   // With heads of 128 elements, Triton 3.9 moves 3 of a hundred instructions of one turn.

@@ -1,13 +1,13 @@
 """Warp-specialized kernels on a Hopper GPU: first whether they are right, then how long they take.
 
-    python gluon.py FOLDER --out FILE [--seconds 240] [--only NAME,NAME] [--into FILE]
+    python gluon.py FOLDER --out FILE [--seconds 240] [--only NAME,NAME:SIZE] [--into FILE]
 
 FOLDER has the modules that bench/gluon.ts writes. Random kernels, in the folder random, are compared with
 their plain kernels, several at a time. Each config of each kernel is compared with PyTorch at
 several sizes, odd ones too, on outputs that were NaN before, and must give the same bits in each of three
 runs. Then the specialized kernel, the plain one and PyTorch take turns, and the medians count. All of it
 happens in a child process: where a kernel hangs, the child is ended after a deadline, and the result says so.
-With --into, the rows of an earlier result stay that this run has no row of its own for.
+A SIZE of attention is the elements of a head: attention:256. With --into, the rows of an earlier result stay that this run has no row of its own for.
 """
 
 from __future__ import annotations
@@ -230,7 +230,17 @@ def steps(folder: Path, only: str) -> list[tuple[str, ...]]:
     names = sorted(path.stem for path in folder.glob("*.py"))
     every = [("compare", name) for name in names]
     every += [("measure", *map(str, each)) for each in [*TIMED, *float8.TIMED, *attention.TIMED, *flex.TIMED] if each[0] in names]
-    return [step for step in every if only == "" or step[1] in only.split(",")]
+    return [step for step in every if only == "" or any(is_wanted(step, each) for each in only.split(","))]
+
+
+def is_wanted(step: tuple[str, ...], only: str) -> bool:
+    name, _, size = only.partition(":")
+    return step[1] == name and (size == "" or step[0] == "compare" or step[2] == size)
+
+
+def size_of(name: str, only: str) -> str:
+    """The elements of a head that alone are wanted of a module."""
+    return next((each.partition(":")[2] for each in only.split(",") if each.partition(":")[0] == name), "")
 
 
 def work(folder: Path, only: str, start: int, deadline: float) -> None:
@@ -247,7 +257,7 @@ def work(folder: Path, only: str, start: int, deadline: float) -> None:
             modules[name] = modules.get(name) or load(folder / f"{name}.py")
             if name in attention.NAMES:
                 if step[0] == "compare":
-                    attention.compare(folder, name)
+                    attention.compare(folder, name, size_of(name, only))
                 elif name in flex.NAMES:
                     flex.measure(name, modules[name], int(step[2]), step[3])
                 else:

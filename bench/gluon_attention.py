@@ -1,8 +1,8 @@
 """Warp-specialized attention on a Hopper GPU, for gluon.py: whether it is right, then how long it takes.
 
-    python gluon_attention.py MODULE SHARE OF
+    python gluon_attention.py MODULE SHARE OF [SIZE]
 
-compares every OF-th case of a module, from SHARE on. Cases are compared in several processes at a time, because
+compares every OF-th case of a module, from SHARE on, or of its cases with SIZE elements of a head. Cases are compared in several processes at a time, because
 compiling takes longest; one that does not end in time hangs.
 """
 
@@ -23,6 +23,8 @@ from gluon_modules import fits, load, say, tuner_of
 LOADING = ("relative_attention", "biased", "padded", "documents", "loaded_slopes", "lengths")
 BESIDE_PLAIN = ("windowed", "unmasked", "sliding_window", "soft_capped", "sloped", *LOADING)
 NAMES = ("attention", "in_two_loops", "in_one_loop", *BESIDE_PLAIN)
+#: Those with a config for heads of 256 elements, also of their plain kernels.
+LONG = ("attention", "in_two_loops", "relative_attention")
 PROCESSES = 14
 SECONDS = 240
 ROUNDS = 12
@@ -38,6 +40,11 @@ SHAPES = [
     (2, 129, 128),
     (150, 300, 128),
     (150, 300, 64),
+    (3, 512, 256),
+    (2, 1000, 256),
+    (5, 77, 256),
+    (2, 1, 256),
+    (150, 300, 256),
 ]
 #: What is timed, with 4 x 32 heads of 4096 rows: the module, the elements of a head, the mask and the dtype.
 TIMED = [
@@ -51,6 +58,8 @@ TIMED = [
     ("in_two_loops", 64, "causal", "float16"),
     ("attention", 128, "full", "bfloat16"),
     ("attention", 128, "causal", "bfloat16"),
+    ("attention", 256, "full", "float16"),
+    ("attention", 256, "causal", "float16"),
 ]
 
 
@@ -130,13 +139,21 @@ def compare_case(name: str, module: Any, shape: tuple[int, int, int], causal: bo
     return [] if is_right else [[shape, causal, kind, is_strided, off, own, far, stable]]
 
 
-def cases_of(name: str) -> list[tuple[Any, ...]]:
+def cases_of(name: str, size: str) -> list[tuple[Any, ...]]:
     masks = (False,) if name in BESIDE_PLAIN else (False, True)
     every = [(shape, causal, kind) for shape in SHAPES for causal in masks for kind in ("float16", "bfloat16")]
-    return [(*case, place % 3 == 0) for place, case in enumerate(every)]
+    cases = [(*case, place % 3 == 0) for place, case in enumerate(every)]
+    lengths = {shape[2] for shape in SHAPES} - ({256} if name not in LONG else set())
+    return [case for case in cases if case[0][2] in lengths and size in ("", str(case[0][2]))]
 
 
-def compare_share(path: Path, share: int, of: int) -> None:
+def is_for(tuner: Any, config: Any, size: int) -> bool:
+    """Whether the config is for heads of so many elements; those of long heads store their rows in pieces."""
+    is_long = config.kwargs.get("PIECES", 1) > 1
+    return is_long == (size == 256) and fits(tuner, config, HEAD_DIM=size, D=size)
+
+
+def compare_share(path: Path, share: int, of: int, size: str = "") -> None:
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -145,20 +162,20 @@ def compare_share(path: Path, share: int, of: int) -> None:
     for index, config in enumerate(list(tuner.configs)):
         tuner.configs = [config]
         tuner.cache.clear()
-        for case in cases_of(path.stem)[share::of]:
-            if not fits(tuner, config, HEAD_DIM=case[0][2], D=case[0][2]):
+        for case in cases_of(path.stem, size)[share::of]:
+            if not is_for(tuner, config, case[0][2]):
                 continue
             wrong = compare_case(path.stem, module, *case)
             spills = {binary.n_spills for kept in tuner.fn.device_caches.values() for binary in kept[0].values()}
             say(config=index, constants=config.kwargs, wrong=wrong, spills=sorted(spills))
 
 
-def compare(folder: Path, name: str) -> None:
-    """Compares all cases of a module, and says for each config what is wrong."""
+def compare(folder: Path, name: str, size: str = "") -> None:
+    """Compares the cases of a module, and says for each config what is wrong."""
     began = time.time()
     command = [sys.executable, __file__, str(folder / f"{name}.py")]
     children = [
-        subprocess.Popen([*command, str(share), str(PROCESSES)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen([*command, str(share), str(PROCESSES), size], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for share in range(PROCESSES)
     ]
     rows, faults = [], []
@@ -267,4 +284,4 @@ def measure(name: str, module: Any, size: int, mask: str, kind: str) -> None:
 
 
 if __name__ == "__main__":
-    compare_share(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    compare_share(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,30 @@ def about() -> dict[str, Any]:
         "triton": triton.__version__,
         "date": date.today().isoformat(),
     }
+
+
+def dated(earlier: dict[str, Any]) -> dict[str, Any]:
+    """The same of a record that keeps rows of an earlier one."""
+    facts = about()
+    first = earlier.get("date", facts["date"]).split(" to ")[0]
+    return {**facts, "date": first if first == facts["date"] else f"{first} to {facts['date']}"}
+
+
+def warm(script: str, folder: Path, jobs: list[Any]) -> None:
+    """Runs `script FOLDER --warm JOB` for each job, so that Triton's cache has what it compiles."""
+
+    def run(job: Any) -> None:
+        command = [sys.executable, script, str(folder), "--warm", json.dumps(job)]
+        try:
+            done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=240)
+        except subprocess.TimeoutExpired:
+            say(note=f"{job} takes long to compile")
+        else:
+            if done.returncode:
+                say(note=f"{job} was not compiled: {done.stderr[-300:]}")
+
+    with ThreadPoolExecutor(min(14, os.cpu_count() or 1)) as pool:
+        list(pool.map(run, jobs))
 
 
 def load(path: Path) -> Any:

@@ -1,11 +1,15 @@
 """Operators with their gradients, for gradients.ts: whether they are right, then what they cost.
 
-    python gradients.py FOLDER --out FILE
+    python gradients.py FOLDER --out FILE [--only WORD,WORD] [--into FILE]
 
-FOLDER has the modules that bench/gradients.ts writes. The ways take turns.
+FOLDER has the modules that bench/gradients.ts writes. The ways take turns. Before anything is timed, several processes
+call the kernels, so that Triton's cache has all binaries.
 
 Attention: forward and backward beside PyTorch's with cuDNN and with FlashAttention. "plain" is our operator without its
-warp-specialized kernel.
+warp-specialized kernel. "atomics" is the operator of bench/atomic-gradients.ts, of which the backward pass is timed.
+
+A WORD is loss, forward, backward or atomics, with elements of a head and rows where it is for some alone: forward:256,
+atomics:128:4096, forward::512. With --into, what an earlier run measured stays unless this one measures it again.
 
 The loss of a language model's last layer: "products" multiplies the three matrices that PyTorch multiplies, and does
 nothing else, so no way that computes the logits once is faster. Liger-Kernel takes part where it is installed. Memory
@@ -18,47 +22,83 @@ import argparse
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from gluon import in_turns
-from gluon_modules import about, load, say
+from gluon_modules import dated, load, say, warm
 
 ROUNDS = 5
 #: Elements of a head, rows, and whether a mask is causal. 16,384 rows of 16 heads in all.
 HEADS = [(size, rows, causal) for rows in (4096, 1024, 16384) for size in (128, 64) for causal in (True, False)]
 HEADS += [(256, 4096, causal) for causal in (True, False)]
+#: Those of which the forward pass alone is timed.
+FORWARD = [(size, rows, causal) for rows in (512, 32768) for size in (128, 64) for causal in (True, False)]
+PASSES = ("forward", "backward", "atomics")
+#: Rows of cases with atomics.
+ATOMICS = (4096, 16384)
 #: Tokens, words, elements of a token.
 LOSSES = [(4096, 128256, 4096), (8192, 32000, 4096), (16384, 128256, 2048)]
 COMPARED = [(512, 32000, 1024), (333, 5003, 264)]
 Loss = Callable[[Any, Any, Any], Any]
 
 
-def attention_ways(module: Any) -> dict[str, Callable[..., Any]]:
-    specialized = module._is_specialized
+class Modules:
+    """The modules of attention."""
 
-    def ours(is_allowed: bool) -> Callable[..., Any]:
-        def run(q: Any, k: Any, v: Any, causal: bool) -> Any:
-            module._is_specialized = specialized if is_allowed else lambda *_: False
-            return module.attention_with_gradients(q, k, v, CAUSAL=causal)
+    def __init__(self, folder: Path) -> None:
+        self.attention = load(folder / "attention_with_gradients.py")
+        self.atomics = load(folder / "attention_with_atomic_gradients.py")
+        self.specialized = self.attention._is_specialized
+        # Its forward pass is not timed, so any config will do.
+        tuner = self.atomics.attention_forward_kernel
+        tuner.configs = tuner.configs[:1]
 
-        return run
+    def choose(self, way: str) -> None:
+        """Lets the kernels of a way be launched."""
+        self.attention._is_specialized = (lambda *_: False) if way == "plain" else self.specialized
 
-    def theirs(backend: SDPBackend) -> Callable[..., Any]:
-        def run(q: Any, k: Any, v: Any, causal: bool) -> Any:
-            with sdpa_kernel(backend):
-                return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=causal)[0]
+    def attention_ways(self, passes: Iterable[str]) -> dict[str, Callable[..., Any]]:
+        def ours(way: str) -> Callable[..., Any]:
+            def run(q: Any, k: Any, v: Any, causal: bool) -> Any:
+                self.choose(way)
+                return self.attention.attention_with_gradients(q, k, v, CAUSAL=causal)
 
-        return run
+            return run
 
-    return {
-        "tilescript": ours(True),
-        "plain": ours(False),
-        "cudnn": theirs(SDPBackend.CUDNN_ATTENTION),
-        "flash": theirs(SDPBackend.FLASH_ATTENTION),
-    }
+        def theirs(backend: SDPBackend) -> Callable[..., Any]:
+            def run(q: Any, k: Any, v: Any, causal: bool) -> Any:
+                with sdpa_kernel(backend):
+                    return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=causal)[0]
+
+            return run
+
+        def atomics(q: Any, k: Any, v: Any, causal: bool) -> Any:
+            return self.atomics.attention_with_atomic_gradients(q, k, v, CAUSAL=causal)
+
+        return {
+            "tilescript": ours("tilescript"),
+            "plain": ours("plain"),
+            "cudnn": theirs(SDPBackend.CUDNN_ATTENTION),
+            "flash": theirs(SDPBackend.FLASH_ATTENTION),
+            **({"atomics": atomics} if "atomics" in passes else {}),
+        }
+
+
+def wanted_passes(only: str, size: int, rows: int, causal: bool) -> list[str]:
+    """The passes of a case that are to be measured."""
+    case = (size, rows, causal)
+    has = {"forward": True, "backward": case in HEADS, "atomics": case in HEADS and rows in ATOMICS and size < 256}
+    return [each for each in PASSES if has[each] and is_wanted(only, each, str(size), str(rows))]
+
+
+def is_wanted(only: str, part: str, *numbers: str) -> bool:
+    words = [word.split(":") for word in only.split(",") if word]
+    return not words or any(
+        word[0] == part and all(asked in ("", number) for asked, number in zip(word[1:], numbers)) for word in words
+    )
 
 
 def heads(count: int, rows: int, size: int) -> list[Any]:
@@ -66,46 +106,59 @@ def heads(count: int, rows: int, size: int) -> list[Any]:
     return [torch.randn(count, rows, size, device="cuda", dtype=torch.bfloat16) for _ in range(4)]
 
 
-def compare_attention(ways: dict[str, Callable[..., Any]]) -> list[dict[str, Any]]:
+def compare_attention(modules: Modules, passes_of: dict[int, set[str]]) -> list[dict[str, Any]]:
+    """Compares these passes for each size. Heads of 256 elements have the forward pass alone."""
     rows = []
-    # A multiple of 16, as Triton compiles another kernel for other numbers, and of no block.
+    # Multiples of 16, as Triton compiles another kernel for other numbers, and rows of no block.
     count = 1008
-    for size, causal in [(size, causal) for size in (64, 128) for causal in (False, True)]:
-        *given, dout = heads(4, count, size)
+    for size, causal in [(size, causal) for size in sorted(passes_of) for causal in (False, True)]:
+        *given, dout = heads(16, count, size)
+        ways = modules.attention_ways(passes_of[size])
+        has_backward = size < 256 and passes_of[size] != {"forward"}
         differences: dict[str, list[float]] = {}
 
         def gradients(run: Callable[..., Any], dtype: Any) -> list[Any]:
             leaves = [x.to(dtype).requires_grad_() for x in given]
             out = run(*leaves, causal)
-            return [out, *torch.autograd.grad(out, leaves, dout.to(dtype))]
+            return [out, *(torch.autograd.grad(out, leaves, dout.to(dtype)) if has_backward else [])]
 
         exact = gradients(lambda q, k, v, c: F.scaled_dot_product_attention(q, k, v, is_causal=c), torch.float64)
         for way, run in ways.items():
             differences[way] = [difference(*pair) for pair in zip(gradients(run, torch.bfloat16), exact)]
         rows.append({"rows": count, "size": size, "causal": causal, "difference": differences})
         say(**rows[-1])
-        for way in ("tilescript", "plain"):
+        # FlashAttention also multiplies bfloat16 and adds float32, but in another order.
+        for way in set(differences) & {"tilescript", "plain", "atomics"}:
             assert all(a <= 2 * b for a, b in zip(differences[way], differences["flash"])), rows[-1]
     return rows
 
 
-def measure_attention(ways: dict[str, Callable[..., Any]], size: int, rows: int, causal: bool) -> dict[str, Any]:
+def measure_attention(modules: Modules, passes: list[str], size: int, rows: int, causal: bool) -> dict[str, Any]:
     count = 16 * 16384 // rows
     *given, dout = heads(count, rows, size)
-    leaves = [x.requires_grad_() for x in given]
+    leaves = [x.detach().requires_grad_() for x in given]
     runs: dict[str, Callable[[], Any]] = {}
     refused: dict[str, str] = {}
-    for way, run in ways.items():
+    has_backward = passes != ["forward"]
+    for way, run in modules.attention_ways(passes).items():
         try:
             out = run(*leaves, causal)
-            torch.autograd.grad(out, leaves, dout, retain_graph=True)
+            if has_backward:
+                torch.autograd.grad(out, leaves, dout, retain_graph=True)
         except RuntimeError as error:
             # PyTorch's ways take no heads of some sizes.
             assert way in ("cudnn", "flash"), error
             refused[way] = str(error).splitlines()[0]
             continue
-        runs[f"{way} forward"] = lambda run=run: run(*leaves, causal)
-        runs[f"{way} backward"] = lambda out=out: torch.autograd.grad(out, leaves, dout, retain_graph=True)
+        if "forward" in passes and way != "atomics":
+            runs[f"{way} forward"] = lambda run=run: run(*leaves, causal)
+        if has_backward:
+
+            def backward(way: str = way, out: Any = out) -> Any:
+                modules.choose(way)
+                return torch.autograd.grad(out, leaves, dout, retain_graph=True)
+
+            runs[f"{way} backward"] = backward
     ms = {way: round(each, 4) for way, each in in_turns(runs, ROUNDS, 6).items()}
     products = 4 * count * rows * rows * size // (2 if causal else 1)
     row = {"heads": count, "rows": rows, "size": size, "causal": causal, "forward_flops": products, "ms": ms}
@@ -194,34 +247,93 @@ def measure(ways: dict[str, Loss], m: int, v: int, k: int) -> dict[str, Any]:
     return {"tokens": m, "words": v, "elements": k, "ms": ms, "bytes": memory}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    ours = load(given.folder / "linear_cross_entropy.py").linear_cross_entropy
+def kernels_of(part: str) -> list[str]:
+    """What of a pass different processes compile."""
+    return {"forward": ["forward"], "backward": ["keys", "queries"], "atomics": ["atomics"]}[part]
+
+
+def compile_kernel(modules: Modules, kernel: str, size: int, count: int, causal: bool) -> None:
+    q, k, v, dout = heads(count, 1024, size)
+    lse, delta = (torch.zeros(count, 1024, device="cuda") for _ in range(2))
+    match kernel:
+        case "forward":
+            modules.attention._attention_forward(q, k, v, CAUSAL=causal)
+            modules.atomics._attention_forward(q, k, v, CAUSAL=causal)
+        case "keys":
+            modules.attention._attention_key_gradients(q, k, v, dout, lse, delta, CAUSAL=causal)
+        case "queries":
+            modules.attention._attention_query_gradients(q, k, v, dout, lse, delta, CAUSAL=causal)
+        case "atomics":
+            modules.atomics._attention_key_gradients(q, k, v, dout, lse, delta, CAUSAL=causal)
+        case _:
+            raise ValueError(kernel)
+    torch.cuda.synchronize()
+
+
+def merged(earlier: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of an earlier run, with the times of this one, then its other rows."""
+
+    def what(row: dict[str, Any]) -> str:
+        return json.dumps([row.get(key) for key in ("rows", "size", "causal", "tokens", "words", "elements", "sizes")])
+
+    own = {what(row): row for row in rows}
+    kept = []
+    for row in earlier:
+        new = own.pop(what(row), {})
+        times = {"ms": {**row["ms"], **new.get("ms", {})}} if "ms" in row else {}
+        kept.append({**row, **new, **times})
+    return [*kept, *own.values()]
+
+
+def loss_ways(folder: Path) -> dict[str, Loss]:
+    ours = load(folder / "linear_cross_entropy.py").linear_cross_entropy
     ways: dict[str, Loss] = {
         "tilescript": lambda x, weight, labels: ours(x, weight, labels).mean(),
         "eager": plain,
         "compiled": torch.compile(plain),
     }
     rival = liger()
-    if rival:
-        ways["liger"] = rival
-    attention = attention_ways(load(given.folder / "attention_with_gradients.py"))
-    record: dict[str, Any] = {**about(), "rounds": ROUNDS, "attention": [], "loss": []}
-    record["compared"] = [*compare_attention(attention), *compare(ways)]
+    return {**ways, "liger": rival} if rival else ways
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--into", type=Path)
+    parser.add_argument("--warm")
+    given = parser.parse_args()
+    if given.warm:
+        return compile_kernel(Modules(given.folder), *json.loads(given.warm))
+    every = [(case, wanted_passes(given.only, *case)) for case in [*HEADS, *FORWARD]]
+    cases = [(case, passes) for case, passes in every if passes]
+    # Triton compiles another kernel where the number of heads is no multiple of 16.
+    binaries = {
+        (kernel, size, 16 if 16 * 16384 // rows % 16 == 0 else 8, causal)
+        for (size, rows, causal), passes in cases
+        for part in {"forward", *passes, *(["backward"] if "atomics" in passes else [])}
+        for kernel in kernels_of(part)
+    }
+    warm(__file__, given.folder, sorted(binaries))
+    modules = Modules(given.folder)
+    earlier: dict[str, Any] = json.loads(given.into.read_text()) if given.into else {}
+    measured: dict[str, list[dict[str, Any]]] = {"attention": [], "loss": [], "compared": []}
+    ways = loss_ways(given.folder) if is_wanted(given.only, "loss") else {}
+    passes_of = {size: {each for case, passes in cases if case[0] == size for each in passes} for (size, *_), _ in cases}
+    measured["compared"] = [*compare_attention(modules, passes_of), *(compare(ways) if ways else [])]
 
     def add(part: str, row: dict[str, Any]) -> None:
-        record[part].append(row)
+        measured[part].append(row)
         say(**row)
-        given.out.write_text(json.dumps(record, indent=2) + "\n")
+        parts = {part: merged(earlier.get(part, []), rows) for part, rows in measured.items()}
+        given.out.write_text(json.dumps({**dated(earlier), "rounds": ROUNDS, **parts}, indent=2) + "\n")
         torch.cuda.empty_cache()
 
-    for sizes in LOSSES:
+    for sizes in LOSSES if ways else []:
         add("loss", measure(ways, *sizes))
-    for case in HEADS:
-        add("attention", measure_attention(attention, *case))
+    for case, passes in cases:
+        add("attention", measure_attention(modules, passes, *case))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,10 @@ import { parseArgs } from "node:util";
 import { build } from "tilescript";
 import { attentionWithGradients } from "../examples/attention-gradients.js";
 import { linearCrossEntropy } from "../examples/linear-cross-entropy.js";
+import { examples } from "../tests/support/examples.js";
+import { atomicGradients } from "./atomic-gradients.js";
 import { resultFile, runOrPrepare } from "./in-python.js";
+import { buildVariant } from "./variants.js";
 
 const { values: flags } = parseArgs({
   options: { out: { type: "string", default: "gradients.json" }, prepare: { type: "string" } },
@@ -18,6 +21,9 @@ const { values: flags } = parseArgs({
 async function emitInto(folder: string): Promise<void> {
   for (const built of [await build(attentionWithGradients), await build(linearCrossEntropy)])
     writeFileSync(join(folder, built.file), built.emit({ warpSpecialize: "auto" }).python);
+  const example = examples.find(({ name }) => name === atomicGradients.example)!;
+  const { file, python } = await buildVariant(atomicGradients, example);
+  writeFileSync(join(folder, file), python);
 }
 
 await runOrPrepare(flags.prepare, "gradients.py", emitInto, ["--out", resultFile(flags.out)]);

@@ -28,12 +28,13 @@ interface Report extends GpuReport {
   readonly loss: readonly Loss[];
 }
 
-export function gradientsTables(): Readonly<Record<"attention_gradients" | "losses", string>> {
+export function gradientsTables(): Readonly<Record<"attention_gradients" | "atomic_gradients" | "losses", string>> {
   const file = resolve(import.meta.dirname, "../bench/results/gradients-h200.json");
   const report = JSON.parse(readFileSync(file, "utf8")) as Report;
   const caption = timedCaption(report, report.rounds, "milliseconds");
   return {
     attention_gradients: captioned(caption, attentionLines(report.attention)),
+    atomic_gradients: atomicTable(caption, report.attention),
     losses: captioned(caption, lossLines(report.loss)),
   };
 }
@@ -44,12 +45,33 @@ function attentionLines(rows: readonly Attention[]): readonly string[] {
   const head = ["rows", "elements", "causal", "forward", "cuDNN", "vs cuDNN", "backward", "cuDNN", "vs cuDNN"];
   const lines = rows.map(({ rows: count, size, causal, ms }) => {
     const passes = ["forward", "backward"].flatMap((pass) => {
-      const [ours, theirs] = [ms[`tilescript ${pass}`]!, ms[`cudnn ${pass}`]!];
+      const [ours, theirs] = [ms[`tilescript ${pass}`], ms[`cudnn ${pass}`]];
+      if (ours === undefined || theirs === undefined) return ["", "", ""];
       return [milliseconds(ours), milliseconds(theirs), (theirs / ours).toFixed(2)];
     });
     return [String(count), String(size), causal ? "yes" : "no", ...passes];
   });
   return tableLines(head, lines, () => true);
+}
+
+/** The backward pass by atomic additions, where it was timed. */
+function atomicTable(caption: string, rows: readonly Attention[]): string {
+  const head = ["rows", "elements", "causal", "example", "atomics", "cuDNN", "vs example", "vs cuDNN"];
+  const lines = rows.flatMap(({ rows: count, size, causal, ms }) => {
+    const atomics = ms["atomics backward"];
+    if (atomics === undefined) return [];
+    const [kernels, theirs] = [ms["tilescript backward"]!, ms["cudnn backward"]!];
+    const ratios = [kernels, theirs].map((other) => (other / atomics).toFixed(2));
+    return [
+      [String(count), String(size), causal ? "yes" : "no", ...[kernels, atomics, theirs].map(milliseconds), ...ratios],
+    ];
+  });
+  return lines.length === 0
+    ? "\nNot measured yet.\n"
+    : captioned(
+        caption,
+        tableLines(head, lines, () => true),
+      );
 }
 
 function lossLines(rows: readonly Loss[]): readonly string[] {

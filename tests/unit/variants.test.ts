@@ -1,12 +1,13 @@
 /** The variants that `npm run bench -- gallery --variants` times: each can be built, and is another module. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { atomicGradients } from "../../bench/atomic-gradients.js";
 import { buildVariant, applyVariant, variants } from "../../bench/variants.js";
 import { examples } from "../support/examples.js";
 
 const exampleOf = (name: string) => examples.find((each) => each.name === name)!;
 
-test.each(variants)("$name of $example is another module than the example", async (variant) => {
+test.each([...variants, atomicGradients])("$name of $example is another module than the example", async (variant) => {
   const { python } = await buildVariant(variant, exampleOf(variant.example));
   const golden = readFileSync(`tests/unit/codegen/golden/${variant.example}.py`, "utf8");
   expect(python).not.toBe(golden);

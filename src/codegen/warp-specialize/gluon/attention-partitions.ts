@@ -61,7 +61,7 @@ class AttentionPartition {
   #tiles(body: readonly PipelineStep[]): void {
     const { builder, specialized, tileLoop } = this.context;
     const tile = (): void => builder.append(...sinkDefinitions(builder.block(() => this.#tile(body))).statements);
-    if (specialized.grid) tileLoop.forEachTileInRounds(specialized.grid, tile);
+    if (specialized.grid) tileLoop.forEachTileInRounds(specialized.grid, specialized.longestLast, tile);
     else tile();
   }
 

@@ -77,7 +77,7 @@ export class AttentionStatements {
       return builder.append({ ...statement, result: this.currentResult(statement.result) });
     if (statement.kind !== "op") return builder.append(statement);
     if (statement.op.facts.queries === "program")
-      return tileLoop.appendProgramId(statement, axisOf(statement) === specialized.longestLast);
+      return tileLoop.appendProgramId(statement, axisOf(statement) === specialized.longestLast?.axis);
     if (!isConsumer) return builder.append(rows.restrict(statement));
     if (!statement.results.some((value) => this.#substitutions.has(value))) this.#appendOp(statement);
   }

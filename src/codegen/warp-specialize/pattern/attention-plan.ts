@@ -22,7 +22,7 @@ import { lowerViews } from "../../../lower/views.js";
 import { isLoad } from "./register-loads.js";
 import { checkDTypes, checkLaunchSpecializable, loopOf } from "./launch-constraints.js";
 import { flattenStatements, backwardSlice, valuesUsedBy } from "./backward-slice.js";
-import { longestTileAxis, isPersistent } from "./tile-schedule.js";
+import { isPersistent, type LongestTiles, longestTiles } from "./tile-schedule.js";
 import { checkRows } from "./rows.js";
 import { type ScaledScores, scaledScores } from "./scaled-scores.js";
 import { type LoweredStore, loweredStores } from "./tensor-blocks.js";
@@ -57,7 +57,7 @@ export interface SpecializedAttention {
   /** The grid, if the kernel is persistent. */
   readonly grid: Block | undefined;
   /** The grid axis whose last programs process the most keys. Undefined if there is none. */
-  readonly longestLast: number | undefined;
+  readonly longestLast: LongestTiles | undefined;
 }
 
 /** @throws {@link NotSpecializable} if the kernel or all of its configs do not match. */
@@ -119,7 +119,7 @@ export function specializedAttention(ir: KernelIR, defaultLowered: KernelIR): Sp
     sides: columnSides(consumerStatements, dims),
     scaled: scaledScores(pattern, definitionsOf),
     grid: isPersistent(ir) ? lowered.grid.block : undefined,
-    longestLast: longestTileAxis(pattern, [...masks.values()], body),
+    longestLast: longestTiles(pattern, [...masks.values()], body),
   };
 }
 

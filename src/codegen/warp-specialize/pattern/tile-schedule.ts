@@ -5,27 +5,40 @@
 import { isLiteral, isValue, type OpStatement, type Statement, type KernelIR } from "../../../ir/nodes.js";
 import { blocksOf, walk, argumentsOf, valuesIn } from "../../../ir/walk.js";
 import type { AttentionPattern } from "./attention-pattern.js";
-import type { Masks } from "./attention-masks.js";
+import type { KeyLimit, Masks } from "./attention-masks.js";
 import { backwardSlice } from "./backward-slice.js";
 import { checkLanguage } from "./gluon-language.js";
 import { NotSpecializable, notSpecializable } from "./not-specializable.js";
 
-/** The grid axis along which rows attend to more and more keys. */
-export function longestTileAxis(
+/** The tiles at the end of a grid axis take longest, because their rows attend to most keys. */
+export interface LongestTiles {
+  readonly axis: number;
+  /** The branch in which they do. Undefined if they always do. */
+  readonly branch: KeyLimit["branch"];
+}
+
+export function longestTiles(
   { queries, loops }: AttentionPattern,
   masks: readonly Masks[],
   body: readonly Statement[],
-): number | undefined {
+): LongestTiles | undefined {
   const programQueriesIn = (roots: Parameters<typeof backwardSlice>[0]) => backwardSlice(roots, body).filter(isProgram);
   const rows = queries.axes[0].starts;
   const [program, extra] = programQueriesIn(rows);
   if (!program || extra) return undefined;
   const ends = loops.map(({ forStatement }) => forStatement.end);
-  const hasRowLimit = masks.some(({ limits }) => limits.some(({ isPerRow, isSkippable }) => isPerRow && isSkippable));
-  if (!hasRowLimit && !programQueriesIn(ends).includes(program)) return undefined;
+  const isInEnds = programQueriesIn(ends).includes(program);
+  const rowLimits = masks.flatMap(({ limits }) => limits.filter((each) => each.isPerRow && each.isSkippable));
+  const [limit] = rowLimits;
+  if (!limit && !isInEnds) return undefined;
   const axis = axisOf(program);
-  return axis !== undefined && body.every((each) => !hasNestedProgramQuery(each)) ? axis : undefined;
+  if (axis === undefined || body.some(hasNestedProgramQuery)) return undefined;
+  const isInOneBranch = !isInEnds && rowLimits.every(({ branch }) => isSameBranch(branch, limit?.branch));
+  return { axis, branch: isInOneBranch ? limit?.branch : undefined };
 }
+
+const isSameBranch = (x: KeyLimit["branch"], y: KeyLimit["branch"]): boolean =>
+  x?.condition === y?.condition && x?.isThen === y?.isThen;
 
 export function isProgram(statement: Statement): statement is OpStatement {
   return statement.kind === "op" && statement.op.facts.queries === "program";

@@ -164,15 +164,17 @@ def _attention_load(
             i % 2 == 1, gl.num_programs(0) - 1 - gl.program_id(0), gl.program_id(0)
         )
         if tile < tiles:
-            head = tile // index
-            index_1 = (index - 1 - tile % index) * BLOCK_M
+            position, others = _swizzle2d(
+                tile // H, tile % H, index, H, 4 if CAUSAL else index
+            )
+            index_1 = (index - 1 - position) * BLOCK_M
             slot = turn % STAGES
             for i_1 in gl.static_range(CONSUMERS):
                 mbarrier.wait(q_emptied.index(i_1), (i & 1) ^ 1)
                 mbarrier.expect(q_filled.index(i_1), q_desc.block_type.nbytes)
                 _load_block(
                     q_desc,
-                    [head, index_1 + i_1 * (BLOCK_M // CONSUMERS), 0],
+                    [others, index_1 + i_1 * (BLOCK_M // CONSUMERS), 0],
                     q_filled.index(i_1),
                     q_blocks.index(i_1),
                 )
@@ -188,7 +190,7 @@ def _attention_load(
                 mbarrier.expect(k_filled.index(slot_1), k_desc.block_type.nbytes)
                 _load_block(
                     k_desc,
-                    [head, start, 0],
+                    [others, start, 0],
                     k_filled.index(slot_1),
                     k_blocks.index(slot_1),
                 )
@@ -198,7 +200,7 @@ def _attention_load(
                 mbarrier.expect(v_filled.index(slot_1), v_desc.block_type.nbytes)
                 _load_block(
                     v_desc,
-                    [head, start, 0],
+                    [others, start, 0],
                     v_filled.index(slot_1),
                     v_blocks.index(slot_1),
                 )
@@ -245,8 +247,10 @@ def _attention_multiply(
             i % 2 == 1, gl.num_programs(0) - 1 - gl.program_id(0), gl.program_id(0)
         )
         if tile < tiles:
-            head = tile // index
-            index_1 = (index - 1 - tile % index) * BLOCK_M
+            position, others = _swizzle2d(
+                tile // H, tile % H, index, H, 4 if CAUSAL else index
+            )
+            index_1 = (index - 1 - position) * BLOCK_M
             # Powers of two are cheaper than of e: log2(e) goes into the scale.
             scale = gl.rsqrt(gl.full([], HEAD_DIM, gl.float32)) * 1.44269504
             best = gl.full(
@@ -426,7 +430,7 @@ def _attention_multiply(
                     o_blocks.dtype
                 ),
                 o_desc,
-                [head, index_1 + part * (BLOCK_M // CONSUMERS), 0],
+                [others, index_1 + part * (BLOCK_M // CONSUMERS), 0],
                 o_blocks,
                 part,
                 PIECES,
@@ -1076,6 +1080,16 @@ def _pieces_of(tile: gl.tensor, count: gl.constexpr) -> gl.tuple:
         halves = tile.reshape([tile.shape[0], 2, tile.shape[1] // 2])
         left, right = halves.permute(0, 2, 1).split()
         return _pieces_of(left, count // 2) + _pieces_of(right, count // 2)
+
+
+@gluon.jit
+def _swizzle2d(i, j, size_i, size_j, size_g):
+    """The i and j of a tile in grouped order, as triton.language.swizzle2d has them."""
+    tile = i * size_j + j
+    tiles_in_group = size_g * size_j
+    first = tile // tiles_in_group * size_g
+    rows = gl.minimum(size_i - first, size_g)
+    return first + tile % tiles_in_group % rows, tile % tiles_in_group // rows
 
 
 kernel_fn = attention

@@ -197,8 +197,8 @@ def _in_two_loops_load(
             i % 2 == 1, gl.num_programs(0) - 1 - gl.program_id(0), gl.program_id(0)
         )
         if tile < tiles:
-            head = tile // index
-            first = (index - 1 - tile % index) * BLOCK_M
+            position, others = _swizzle2d(tile // H, tile % H, index, H, 4)
+            first = (index - 1 - position) * BLOCK_M
             if CAUSAL:
                 edge = first
                 end = gl.minimum(first + BLOCK_M, S)
@@ -212,7 +212,7 @@ def _in_two_loops_load(
                 mbarrier.expect(q_filled.index(i_1), q_desc.block_type.nbytes)
                 _load_block(
                     q_desc,
-                    [head, first + i_1 * (BLOCK_M // CONSUMERS), 0],
+                    [others, first + i_1 * (BLOCK_M // CONSUMERS), 0],
                     q_filled.index(i_1),
                     q_blocks.index(i_1),
                 )
@@ -227,7 +227,7 @@ def _in_two_loops_load(
                 mbarrier.expect(k_filled.index(slot_1), k_desc.block_type.nbytes)
                 _load_block(
                     k_desc,
-                    [head, start, 0],
+                    [others, start, 0],
                     k_filled.index(slot_1),
                     k_blocks.index(slot_1),
                 )
@@ -237,7 +237,7 @@ def _in_two_loops_load(
                 mbarrier.expect(v_filled.index(slot_1), v_desc.block_type.nbytes)
                 _load_block(
                     v_desc,
-                    [head, start, 0],
+                    [others, start, 0],
                     v_filled.index(slot_1),
                     v_blocks.index(slot_1),
                 )
@@ -247,7 +247,7 @@ def _in_two_loops_load(
                 mbarrier.expect(k_filled.index(slot_1), k_desc.block_type.nbytes)
                 _load_block(
                     k_desc,
-                    [head, start, 0],
+                    [others, start, 0],
                     k_filled.index(slot_1),
                     k_blocks.index(slot_1),
                 )
@@ -257,7 +257,7 @@ def _in_two_loops_load(
                 mbarrier.expect(v_filled.index(slot_1), v_desc.block_type.nbytes)
                 _load_block(
                     v_desc,
-                    [head, start, 0],
+                    [others, start, 0],
                     v_filled.index(slot_1),
                     v_blocks.index(slot_1),
                 )
@@ -307,8 +307,8 @@ def _in_two_loops_multiply(
             i % 2 == 1, gl.num_programs(0) - 1 - gl.program_id(0), gl.program_id(0)
         )
         if tile < tiles:
-            head = tile // index
-            first = (index - 1 - tile % index) * BLOCK_M
+            position, others = _swizzle2d(tile // H, tile % H, index, H, 4)
+            first = (index - 1 - position) * BLOCK_M
             scale = gl.rsqrt(gl.full([], D, gl.float32)) * 1.44269504
             best = gl.full(
                 [BLOCK_M // CONSUMERS],
@@ -464,14 +464,14 @@ def _in_two_loops_multiply(
                     o_blocks.dtype
                 ),
                 o_desc,
-                [head, first + part * (BLOCK_M // CONSUMERS), 0],
+                [others, first + part * (BLOCK_M // CONSUMERS), 0],
                 o_blocks,
                 part,
                 PIECES,
                 1,
             )
             gl.store(
-                lse_ptr + head * stride_lse_h + rm * stride_lse_s,
+                lse_ptr + others * stride_lse_h + rm * stride_lse_s,
                 best + gl.log2(total),
                 mask=rm < S,
             )
@@ -1021,6 +1021,16 @@ def _pieces_of(tile: gl.tensor, count: gl.constexpr) -> gl.tuple:
         halves = tile.reshape([tile.shape[0], 2, tile.shape[1] // 2])
         left, right = halves.permute(0, 2, 1).split()
         return _pieces_of(left, count // 2) + _pieces_of(right, count // 2)
+
+
+@gluon.jit
+def _swizzle2d(i, j, size_i, size_j, size_g):
+    """The i and j of a tile in grouped order, as triton.language.swizzle2d has them."""
+    tile = i * size_j + j
+    tiles_in_group = size_g * size_j
+    first = tile // tiles_in_group * size_g
+    rows = gl.minimum(size_i - first, size_g)
+    return first + tile % tiles_in_group % rows, tile % tiles_in_group // rows
 
 
 kernel_fn = in_two_loops

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from gallery_ways import Case, compiled, facts, forward, module
+from gallery_ways import Case, chosen, compiled, facts, forward, module
 
 
 def total_bytes(*tensors):
@@ -39,12 +39,13 @@ def moe_gemm(folder):
 
 def int4_gemm(folder):
     ours = module(folder, "int4_gemm")
-    for m in (16, 4096):
-        inputs = ours.get_inputs(M=m)
+    # Few rows with weights of 8 and 67 MB, and many rows.
+    for m, sizes in ((16, {}), (16, {"GROUPS": 64, "N_WORDS": 2048}), (4096, {})):
+        inputs = ours.get_inputs(M=m, **sizes)
         a, packed, scales, zeros, _ = inputs
         n = packed.shape[1]
         expected = (ours.reference_fn(a.float(), *inputs[1:]),)
-        ways = forward(ours.int4_gemm, ours.reference_fn, inputs)
+        ways = forward(ours.int4_gemm, ours.reference_fn, inputs) | chosen(folder, "int4_gemm", *inputs)
         # The weights decide for few rows, the products for many.
         traffic = total_bytes(a, packed, scales, zeros) + 2 * m * n if m == 16 else None
         name = facts("int4_gemm", a.dtype, M=m, N=n, K=a.shape[1])

@@ -133,11 +133,13 @@ class AttentionMatcher {
     if (!firstProduct || !secondProduct) {
       const [nested] = productsIn(forStatement.body);
       return notSpecializable(
-        "a turn of its loop does not multiply twice, as attention does",
+        nested && !firstProduct
+          ? "its products are in a branch or a nested loop"
+          : "an iteration of its loop does not multiply twice, as attention does",
         nested?.location ?? forStatement.location,
       );
     }
-    if (third) notSpecializable("a turn of its loop multiplies more than twice", third.location);
+    if (third) notSpecializable("an iteration of its loop multiplies more than twice", third.location);
     const scores = checkedDot(firstProduct);
     const sum = checkedDot(secondProduct);
     const write = this.#accumulatorWrite(statements, sum);
@@ -196,7 +198,7 @@ class AttentionMatcher {
     const dependent = slice.find((each) => each === sum || (each.kind === "read" && each.variable === accumulator));
     if (dependent)
       notSpecializable(
-        "its weights or its state follow from the sum, which one turn adds while the next runs",
+        "its weights or its state follow from the sum, which one iteration adds while the next runs",
         dependent.location,
       );
     const variables = writes.map(({ variable }) => variable);

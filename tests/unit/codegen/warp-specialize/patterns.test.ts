@@ -14,6 +14,7 @@ import { linearGelu } from "../../../../examples/linear-gelu.js";
 import { moeGemm } from "../../../../examples/moe-gemm.js";
 import { relativeAttention } from "../../../../examples/relative-attention.js";
 import { softmax } from "../../../../examples/softmax.js";
+import { varlenAttention } from "../../../../examples/varlen-attention.js";
 import { vectorAdd } from "../../../../examples/vector-add.js";
 import { definitionOf } from "../../../../src/dsl/definition.js";
 import { trace } from "../../../../src/dsl/trace.js";
@@ -319,6 +320,7 @@ test.each([
     attentions.thirdProduct,
     "it has a tile with BLOCK_M on two axes, one of which is the rows",
   ],
+  ["products of sequences in a loop", varlenAttention, "its products are in a branch or a nested loop"],
   ["state that changes twice in a turn", attentions.countedTwice, "its loop changes a state twice"],
   [
     "keys that are changed first",

@@ -25,6 +25,7 @@ import {
   type WrapperContext,
   argumentDisplayName,
 } from "./checks.js";
+import { requirementsOfConfigs } from "./requirements.js";
 import { MAKE_DESCRIPTOR, CAN_SPECIALIZE } from "../warp-specialize/gluon/helpers.js";
 import type { GluonKernel } from "../warp-specialize/gluon/kernel.js";
 import { hasDeviceDescriptors, descriptorsWithTunedBlocks } from "../../analysis/descriptor-tensors.js";
@@ -205,7 +206,9 @@ function supportCondition(context: WrapperContext, kernel: GluonKernel, local: V
     return py.compare(local(param.value), ["in", py.tuple(...allowedSizes.map((size) => py.number(String(size))))]);
   });
   const tensors = kernel.blockTensors.map((param) => context.tensor(param));
-  return py.boolOp("and", py.call(CAN_SPECIALIZE, ...tensors), ...sizes);
+  const configs = kernel.configs.map(({ config }) => config);
+  const requirements = requirementsOfConfigs(context.ir, configs, local);
+  return py.boolOp("and", py.call(CAN_SPECIALIZE, ...tensors), ...sizes, ...requirements);
 }
 
 function gridFunction(context: WrapperContext, kernel: GluonKernel, local: ValuePrinter): FunctionDef {

@@ -1,4 +1,5 @@
 /** Checks of the author's requirements, and of derived sizes, which must not be negative. */
+import type { Config } from "../../compiled/compiled-kernel.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import { type HostBlock, type KernelIR, type OpStatement, paramsOf, type Value } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/print-op.js";
@@ -112,6 +113,27 @@ export function prunedRequirements(ir: KernelIR): readonly boolean[] {
     const isTuned = tunedParams.some(({ value }) => inputs.has(value));
     return isTuned && ir.tuning.key !== undefined && ir.tuning.configs.length > 1;
   });
+}
+
+/**
+ * The requirements on tuned constexprs, for each of these configs. `GROUP_SIZE % BLOCK_K == 0` is `GROUP_SIZE % 64 == 0`
+ * for a config with a `BLOCK_K` of 64.
+ */
+export function requirementsOfConfigs(
+  ir: KernelIR,
+  configs: readonly Config[],
+  local: (value: Value) => Expression,
+): readonly Expression[] {
+  const isPruning = prunedRequirements(ir);
+  const conditions = configs.flatMap(({ values }) => {
+    const valueOf = (value: Value): Expression => {
+      const param = paramsOf(ir, "constexpr").find((each) => each.value === value && each.from === "config");
+      const set = param && values[param.name];
+      return set === undefined ? local(value) : py.constant(set);
+    };
+    return hostExpressions(ir.requires, valueOf).filter((_, index) => isPruning[index]);
+  });
+  return [...new Map(conditions.map((condition) => [JSON.stringify(condition), condition])).values()];
 }
 
 // The wrapper's check of the GPU, for kernels that support only some GPUs.

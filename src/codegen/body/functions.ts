@@ -19,6 +19,8 @@ export interface HelperOptions {
   readonly sizes: ReadonlySet<Value>;
   readonly isNonNegative: (argument: Argument) => boolean;
   readonly source: SourceIndex | undefined;
+  /** Further names of the module that no local name may shadow. */
+  readonly reserved?: readonly string[];
 }
 
 export interface EmittedHelpers {
@@ -59,7 +61,7 @@ function emitHelper(
   options: HelperOptions,
 ): { definition: FunctionDef; dtypes: readonly Elem[] } {
   const locals = new Names("body");
-  for (const name of options.names.values()) locals.reserve(name);
+  for (const name of [...options.names.values(), ...(options.reserved ?? [])]) locals.reserve(name);
   const parameters = new Map<Value, Expression>();
   const params: Parameter[] = [];
   const addParameter = (name: string, isConstexpr: boolean): Expression => {

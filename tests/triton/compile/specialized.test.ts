@@ -7,6 +7,7 @@ import { fp8GemmBlockScaled } from "../../../examples/fp8-gemm-block-scaled.js";
 import { fp8Gemm } from "../../../examples/fp8-gemm.js";
 import { gemmPersistentTma } from "../../../examples/gemm-persistent-tma.js";
 import { gemm } from "../../../examples/gemm.js";
+import { int4Gemm } from "../../../examples/int4-gemm.js";
 import { linearGelu } from "../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../examples/relative-attention.js";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
@@ -15,6 +16,7 @@ import { sampleCases, seedOfRun } from "../../support/sampled-tests.js";
 import { runScript, python36, requirePython } from "../../support/python.js";
 import * as attentions from "../../unit/codegen/fixtures/attentions.js";
 import * as modifications from "../../unit/codegen/fixtures/score-modifications.js";
+import * as mixed from "../../unit/codegen/fixtures/mixed.js";
 import * as products from "../../unit/codegen/fixtures/products.js";
 
 interface Compiled {
@@ -125,6 +127,18 @@ const all: readonly Sample[] = [
     // Rows of the scales of A lie without gaps.
     constants: { stride_a_scale_m: 1, stride_b_scale_k_groups: 1 },
   },
+  {
+    name: "int4_gemm",
+    kernel: int4Gemm,
+    dtype: "float16",
+    others: { packed: "int32", zeros: "int32" },
+    constants: { GROUP_SIZE: 128 },
+  },
+  { name: "int8_weights", kernel: mixed.int8Weights, others: { w: "int8", scale: "float32" } },
+  { name: "int8_scaled", kernel: mixed.int8Scaled, others: { w: "int8" } },
+  { name: "int8_batched", kernel: mixed.int8Batched, others: { w: "int8" } },
+  { name: "int4_pairs", kernel: mixed.int4Pairs, others: { w: "int8" } },
+  { name: "int4_columns", kernel: mixed.int4Columns, others: { w: "int8", scale: "float32" } },
   { name: "on_two_axes", kernel: products.onTwoAxes },
   { name: "twice", kernel: products.twice, others: { d: "float32" } },
   { name: "normalized", kernel: products.normalized },
@@ -182,6 +196,7 @@ const kernels = sampleCases("warp-specialized kernels", all, {
       ? []
       : [
           "src/codegen/warp-specialize/gluon/gemm-partitions.ts",
+          "src/codegen/warp-specialize/gluon/widening-loop.ts",
           "src/codegen/warp-specialize/gluon/attention-partitions.ts",
           "src/codegen/warp-specialize/gluon/streamed-partitions.ts",
           "src/codegen/warp-specialize/gluon/emitter.ts",

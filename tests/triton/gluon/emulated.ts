@@ -122,6 +122,12 @@ export const gradientInputs: NonNullable<Trial["inputs"]> = {
   delta: (_, uniform) => -1 - few(0, uniform),
 };
 
+/** A word of eight weights or zero points. */
+export const anyWord = (_: number, uniform: () => number) => Math.floor(uniform() * 2 ** 32) - 2 ** 31;
+
+/** A weight of 8 bits, or two of 4. */
+export const anyByte = (_: number, uniform: () => number) => Math.floor(uniform() * 2 ** 8) - 2 ** 7;
+
 /** Values of attention are positive, so that no sum of them comes near 0 and errors stay in proportion. */
 const values = (place: number) =>
   place === 2 ? (_: number, random: () => number) => (1 + Math.floor(random() * 16)) / 8 : undefined;

@@ -9,15 +9,17 @@ import { gemmPersistentTma } from "../../../examples/gemm-persistent-tma.js";
 import { gemmPersistent } from "../../../examples/gemm-persistent.js";
 import { gemmTma } from "../../../examples/gemm-tma.js";
 import { gemm } from "../../../examples/gemm.js";
+import { int4Gemm } from "../../../examples/int4-gemm.js";
 import { linearGelu } from "../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../examples/relative-attention.js";
 import { sampleCases, seedOfRun } from "../../support/sampled-tests.js";
 import { drawFrom } from "../../kernels/random/random-numbers.js";
 import * as attentions from "../../unit/codegen/fixtures/attentions.js";
+import * as mixed from "../../unit/codegen/fixtures/mixed.js";
 import * as products from "../../unit/codegen/fixtures/products.js";
 import * as streamed from "../../unit/codegen/fixtures/streamed.js";
 import * as modifications from "../../unit/codegen/fixtures/score-modifications.js";
-import { emulate, few, gradientInputs, type Launch, type Trial } from "./emulated.js";
+import { anyByte, anyWord, emulate, few, gradientInputs, type Launch, type Trial } from "./emulated.js";
 
 const productKernels = {
   fp8Gemm,
@@ -26,6 +28,12 @@ const productKernels = {
   gemmTma,
   gemmPersistent,
   gemmPersistentTma,
+  int4Gemm,
+  int8Weights: mixed.int8Weights,
+  int8Scaled: mixed.int8Scaled,
+  int8Batched: mixed.int8Batched,
+  int4Pairs: mixed.int4Pairs,
+  int4Columns: mixed.int4Columns,
   linearGelu,
   onTwoAxes: products.onTwoAxes,
   twice: products.twice,
@@ -128,7 +136,12 @@ function productSizes(name: string, place: Place, { pick, whole }: Draw) {
   const count = whole(1, 2);
   // So many scales of rows are 16 bytes.
   const rows = SCALED.includes(name) ? 4 * Math.ceil(of[place]() / 4) : of[place]();
-  return { M: rows, N: 8 * Math.ceil(of[place]() / 8), K: step * turns[place], B: count, H: count };
+  // So many bytes of packed weights are 16 bytes.
+  const columns = name in mixed ? 16 : 8;
+  const N = columns * Math.ceil(of[place]() / columns);
+  const K = step * turns[place];
+  const packed = { K_PAIRS: K / 2, TURNS: Math.ceil(K / 64), N_WORDS: N / 8, GROUPS: whole(1, 3) };
+  return { M: rows, N, K, B: count, H: count, ...packed };
 }
 
 function attentionSizes(place: Place, { pick, whole }: Draw, form: Trial["form"]) {
@@ -146,6 +159,14 @@ function attentionSizes(place: Place, { pick, whole }: Draw, form: Trial["form"]
 /** What a kernel needs besides. */
 function besides(name: string, S: number, { pick, whole }: Draw): Partial<Trial> & { readonly sizes?: object } {
   switch (name) {
+    case "int4Gemm":
+      return { constexprs: { GROUP_SIZE: pick([128, 256]) }, inputs: { packed: anyWord, zeros: anyWord } };
+    case "int8Weights":
+    case "int8Scaled":
+    case "int8Batched":
+    case "int4Pairs":
+    case "int4Columns":
+      return { inputs: { w: anyByte } };
     case "grouped":
       return { sizes: { B: whole(1, 2), KH: 1 } };
     case "byTurn":
@@ -205,7 +226,9 @@ describe("warp-specialized kernels in the emulator", () => {
         ["HAS_BIAS", "SILU", "FAST_ACCUM"].map((flag) => [flag, draw.pick([true, false])]),
       );
       const more: ReturnType<typeof besides> =
-        form === "product" ? { constexprs: flags } : besides(name, (sizes as { S: number }).S, draw);
+        form === "product" && name !== "int4Gemm" && !(name in mixed)
+          ? { constexprs: flags }
+          : besides(name, (sizes as { S: number }).S, draw);
       const length = kernel.signature.tensors[0].dims.at(-1);
       const isFree = kernel.signature.constexprs.some((each: any) => each.name === length);
       const python: string = kernel.emit({ warpSpecialize: "always" }).python;

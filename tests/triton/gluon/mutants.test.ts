@@ -5,12 +5,13 @@ import { attentionWithGradients } from "../../../examples/attention-gradients.js
 import { attention } from "../../../examples/flash-attention.js";
 import { fp8GemmBlockScaled } from "../../../examples/fp8-gemm-block-scaled.js";
 import { gemm } from "../../../examples/gemm.js";
+import { int4Gemm } from "../../../examples/int4-gemm.js";
 import { linearGelu } from "../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../examples/relative-attention.js";
 import { sampleCases } from "../../support/sampled-tests.js";
 import { headsOf256, inTwoLoops } from "../../unit/codegen/fixtures/attentions.js";
 import { promoted } from "../../unit/codegen/fixtures/products.js";
-import { emulate, gradientInputs, type Launch, mistakesIn, type Trial } from "./emulated.js";
+import { anyWord, emulate, gradientInputs, type Launch, mistakesIn, type Trial } from "./emulated.js";
 
 /** A kernel, and where its mistakes are looked for. */
 interface Subject extends Pick<Trial, "form" | "sizes" | "constexprs" | "inputs"> {
@@ -78,6 +79,18 @@ const subjects: Readonly<Record<string, Subject>> = {
       [3, 1, "random 2"],
     ],
   },
+  int4Gemm: {
+    form: "product",
+    kernel: int4Gemm,
+    sizes: { M: 300, GROUPS: 5, N_WORDS: 33 },
+    constexprs: { GROUP_SIZE: 128 },
+    inputs: { packed: anyWord, zeros: anyWord },
+    launches: [
+      [0, 1, "random 1"],
+      [1, 1, "engines consumers producer"],
+      [2, 2, "producer engines consumers"],
+    ],
+  },
   attention: {
     form: "attention",
     kernel: attention,
@@ -138,7 +151,7 @@ const gradients = new Map((compile(attentionWithGradients).parts ?? []).map((par
 /** Changes that make no mistake, for whole kernels or at these sizes: what they are in, what they are, and why. */
 const harmless: readonly (readonly [kernels: string, changes: readonly string[], why: string])[] = [
   [
-    "gemm linearGelu promoted fp8GemmBlockScaled longHeads attention inTwoLoops relativeAttention",
+    "gemm linearGelu promoted fp8GemmBlockScaled int4Gemm longHeads attention inTwoLoops relativeAttention",
     ["the next one in blocks.index(part * depth + i % depth)"],
     "every consumer still has blocks of its own, in turn",
   ],
@@ -171,7 +184,7 @@ const harmless: readonly (readonly [kernels: string, changes: readonly string[],
     "nobody else reads that number",
   ],
   [
-    "gemm linearGelu",
+    "gemm linearGelu int4Gemm",
     [
       "always mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES), pred=0 < K)",
       "always mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES), pred=0 < index_7)",
@@ -205,13 +218,30 @@ const harmless: readonly (readonly [kernels: string, changes: readonly string[],
     "the sum is 0",
   ],
   ["fp8GemmBlockScaled", ["the first operand alone of turn + STAGES"], "behind a turn, their count is above 0"],
-  ["fp8GemmBlockScaled", ["the first operand alone of CONSUMERS * DEPTH"], "a consumer has one block for pieces"],
   [
-    "fp8GemmBlockScaled longHeads attention inTwoLoops relativeAttention",
+    "fp8GemmBlockScaled int4Gemm",
+    ["the first operand alone of CONSUMERS * DEPTH"],
+    "a consumer has one block for pieces",
+  ],
+  [
+    "fp8GemmBlockScaled int4Gemm longHeads attention inTwoLoops relativeAttention",
     ["the first operand alone of part * depth + i % depth", "the first operand alone of part * depth"],
     "a consumer has one block for pieces",
   ],
-  ["gemm linearGelu", ["the first operand alone of turn + STAGES #2"], "behind the turns, their count is above 0"],
+  [
+    "int4Gemm",
+    [
+      "no mask in gl.load(scales_ptr + 0 // gl.full([], GROUP_SIZE, gl.int32) * stride_scales_groups + of...",
+      "no mask in gl.load(zeros_ptr + 0 // gl.full([], GROUP_SIZE, gl.int32) * stride_zeros_groups + offs...",
+      "off by one in 0 < K #2",
+    ],
+    "K has a group",
+  ],
+  [
+    "gemm linearGelu int4Gemm",
+    ["the first operand alone of turn + STAGES #2"],
+    "behind the turns, their count is above 0",
+  ],
   [
     "attention inTwoLoops relativeAttention longHeads",
     ["a turn more of for i in range(gl.cdiv(tiles, gl.num_programs(0)))"],

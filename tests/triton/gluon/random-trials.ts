@@ -1,7 +1,7 @@
 /** Random kernels as the emulator runs them: small, at sizes, in configs and in orders that a seed draws. */
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { type Draw, drawFrom, type RandomKernel } from "../../kernels/random/random-numbers.js";
-import type { Launch, Trial } from "./emulated.js";
+import { anyByte, anyWord, type Launch, type Trial } from "./emulated.js";
 
 type Form = Trial["form"];
 
@@ -28,6 +28,7 @@ export function trialOf(form: Form, random: RandomKernel, kernel: CompiledKernel
     launches: [launch],
     isStrided: random.isStrided,
     inputs: {
+      w: kernel.signature.tensors.some(({ name, dtype }) => name === "w" && dtype === "int8") ? anyByte : anyWord,
       // Each row sees the first key, or its own.
       shown: (place, uniform) => (place % keys === 0 || uniform() < 0.6 ? 1 : 0),
       lengths: (_, uniform) => Math.floor(uniform() * (keys + 20)),
@@ -39,6 +40,18 @@ export function trialOf(form: Form, random: RandomKernel, kernel: CompiledKernel
 function productSizes({ sizes: [given] }: RandomKernel, { pick, whole }: Draw) {
   const isWhole = given!["M"]! % 8 === 0;
   const rows = pick([whole(1, 64), whole(65, 220)]);
+  if (given!["GROUPS"] !== undefined) {
+    // Rows of bytes are whole 16 bytes apart.
+    const K = 8 * pick([whole(1, 4), whole(5, 24)]);
+    const packing = given!["K"]! / (given!["K_WORDS"] ?? given!["K"]!);
+    return {
+      M: rows,
+      N: 16 * whole(1, 17),
+      K,
+      GROUPS: Math.ceil(K / 64),
+      ...(packing > 1 && { K_WORDS: K / packing }),
+    };
+  }
   return { M: isWhole ? 8 * Math.ceil(rows / 8) : rows, N: 8 * whole(1, 34), K: 8 * pick([whole(1, 4), whole(5, 24)]) };
 }
 

@@ -193,6 +193,7 @@ class AttentionPartition {
       case "pairs":
       case "sum":
       case "promote":
+      case "widen":
       case "add":
       case "use":
       case "stage":

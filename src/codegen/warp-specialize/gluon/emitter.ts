@@ -5,7 +5,16 @@
 import { LaunchFacts } from "../../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../../analysis/signs.js";
 import type { Config } from "../../../compiled/compiled-kernel.js";
-import { isMemoryParam, type KernelIR, type TensorParam, type Value } from "../../../ir/nodes.js";
+import {
+  type FunctionIR,
+  isFunction,
+  isMemoryParam,
+  type KernelIR,
+  type Statement as IRStatement,
+  type TensorParam,
+  type Value,
+} from "../../../ir/nodes.js";
+import { argumentsOf } from "../../../ir/walk.js";
 import type { SourceIndex } from "../../../ir/source-index.js";
 import { type BlockAccess, perTensorAxis } from "../pattern/block-access.js";
 import type { Consumers, RingConfig } from "../pattern/attention-configs.js";
@@ -14,6 +23,7 @@ import { INSTRUCTION_BYTES } from "../pattern/tile-footprint.js";
 import type { Elem } from "../../../types/dtype.js";
 import type { Dim } from "../../../types/shape.js";
 import { emitBody } from "../../body/body.js";
+import { type EmittedHelpers, emitHelpers } from "../../body/functions.js";
 import { weakIfOne } from "../../body/weak-literals.js";
 import { type KernelNames, parameterName, valueName } from "../../names/kernel-names.js";
 import { Names } from "../../names/names.js";
@@ -43,7 +53,7 @@ const EXPANSIONS: Readonly<Record<(typeof EXPANDED)[number], (...args: readonly 
 };
 
 /** The same code with Gluon's module instead of Triton's: `gl.exp` for `tl.exp`. */
-function toGluonDialect<T extends Block | Expression>(python: T): T {
+function toGluonDialect<T extends Block | Expression | FunctionDef>(python: T): T {
   return toGluon(python) as T;
 }
 
@@ -94,6 +104,11 @@ const MODULE_NAMES = [
  */
 const CONSUMER_REGISTERS = { 1: "", 2: "240", 3: "160" };
 const PRODUCER_REGISTERS = "24";
+/** Likewise if a widener runs beside the consumers, and of each of its threads. */
+const MIXED_CONSUMER_REGISTERS = "160";
+const WIDENER_REGISTERS = "152";
+
+const NO_HELPERS: EmittedHelpers = { definitions: [], helpers: { name: () => py.none, extras: () => [] } };
 
 /** An argument of the launch: a tensor that gets a descriptor, or a parameter's value. */
 export type LaunchArgument = StagedTensor | Value;
@@ -112,6 +127,10 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
   abstract readonly shared: Shared;
   /** The tensors that pass through shared memory, inputs first. */
   abstract stagedTensors(): readonly StagedTensor[];
+  /** The shared memory of blocks. */
+  sharedBlocks(): readonly Name[] {
+    return this.stagedTensors().map(({ blocks }) => blocks);
+  }
   /** The constexprs of its configs in addition to the author's. */
   abstract constants(): readonly Name[];
 
@@ -186,18 +205,23 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
 
   // ---- functions ----------------------------------------------------------------------------------------------------
 
-  partitionFunction(hint: string, { block, syntheticOps }: WarpPartition, prologue: Block): FunctionDef {
+  partitionFunction(
+    hint: string,
+    { block, syntheticOps }: WarpPartition,
+    prologue: Block,
+    { definitions, helpers }: EmittedHelpers = NO_HELPERS,
+  ): FunctionDef {
     const { ir, names, source } = this.emission;
     const locals = new Names("body");
     for (const name of names.parameters.values()) locals.reserve(name);
     for (const { id } of this.#sharedNames()) if (locals.isFree(id)) locals.reserve(id);
-    for (const name of MODULE_NAMES) locals.reserve(name);
+    for (const name of [...MODULE_NAMES, ...definitions.map((each) => each.name)]) locals.reserve(name);
     const parameters = new Map<Value, Expression>([...names.parameters].map(([value, name]) => [value, py.name(name)]));
     const body = emitBody(block, {
       names: locals,
       parameters,
       dtype: (elem) => this.#dtype(elem),
-      helpers: { name: () => py.none, extras: () => [] },
+      helpers,
       sizes: weakIfOne(ir),
       isNonNegative: nonNegativeValues(ir, new LaunchFacts(ir)),
       source,
@@ -216,11 +240,42 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
       py.expression(py.name(parameterName(ir, names, name))),
     );
     const { barriers, consumerIndex } = this.shared;
-    const localNames = new Set(
-      [...this.stagedTensors().map(({ blocks }) => blocks), ...barriers.values(), consumerIndex].map(({ id }) => id),
-    );
+    const localNames = new Set([...this.sharedBlocks(), ...barriers.values(), consumerIndex].map(({ id }) => id));
     const params = this.#params([...body, ...autotuned]).filter(({ name }) => !localNames.has(name));
     return this.defineFunction(`${names.wrapper}_specialized_kernel`, params, body);
+  }
+
+  /** The helper functions that statements call, for Gluon. */
+  helperFunctions(statements: readonly IRStatement[]): EmittedHelpers {
+    const { ir, names, module, source } = this.emission;
+    const called = new Set<FunctionIR>();
+    const collect = (statement: IRStatement): void => {
+      for (const argument of argumentsOf(statement)) {
+        if (!isFunction(argument) || called.has(argument.function)) continue;
+        argument.function.body.statements.forEach(collect);
+        called.add(argument.function);
+      }
+    };
+    statements.forEach(collect);
+    const nameOf = ({ at }: FunctionIR) => {
+      // The statements may be those of another lowering.
+      const original = ir.functions.find((each) => each.at === at);
+      return module.take(`_${names.wrapper}_${(original && names.functions.get(original)) ?? "helper"}`);
+    };
+    const functions = [...called];
+    const { definitions, helpers } = emitHelpers(
+      { ...ir, functions },
+      {
+        names: new Map(functions.map((helper) => [helper, nameOf(helper)])),
+        parameters: names.parameters,
+        sizes: weakIfOne(ir),
+        isNonNegative: nonNegativeValues(ir, new LaunchFacts(ir)),
+        source,
+        reserved: MODULE_NAMES,
+      },
+    );
+    const decorators = [py.dotted("gluon.jit")];
+    return { definitions: definitions.map((each) => ({ ...toGluonDialect(each), decorators })), helpers };
   }
 
   defineFunction(hint: string, params: readonly Parameter[], body: Block): FunctionDef {
@@ -256,7 +311,7 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
     const isConstexpr = (value: Value) => value.type.kind === "constexpr";
     const nameOf = (value: Value) => py.name(valueName(this.emission.names, value));
     const args = this.#arguments();
-    const sharedMemory = [...staged.map(({ descriptor }) => descriptor), ...staged.map(({ blocks }) => blocks)];
+    const sharedMemory = [...staged.map(({ descriptor }) => descriptor), ...this.sharedBlocks()];
     const params: readonly Parameter[] = [
       constexpr(consumerIndex),
       ...[...sharedMemory, ...barriers.values()].map(({ id }) => ({ name: id })),
@@ -300,7 +355,10 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
       const matching = barriers.filter((each) => each.per === per);
       const body = matching.map(({ name, arrivals }) => {
         const barrier = py.call(py.attribute(name, "index"), target);
-        const count = py.keyword("count", arrivals === "consumers" ? consumers : py.number("1"));
+        const count = py.keyword(
+          "count",
+          { one: py.number("1"), "producer and widener": py.number("2"), consumers }[arrivals],
+        );
         return py.expression(py.call("mbarrier.init", barrier, count));
       });
       const iterable = py.call("gl.static_range", counts[per]);
@@ -317,8 +375,13 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
   }
 
   /** Starts the producer and the config's number of consumers. */
-  startPartitions(producer: FunctionDef, consumer: FunctionDef, counts: Iterable<Consumers>): Block {
-    const start = (count: Consumers): Block => [this.#warpSpecializeCall(producer, consumer, count)];
+  startPartitions(
+    producer: FunctionDef,
+    consumer: FunctionDef,
+    counts: Iterable<Consumers>,
+    widener?: FunctionDef,
+  ): Block {
+    const start = (count: Consumers): Block => [this.#warpSpecializeCall(producer, consumer, count, widener)];
     const distinctCounts = [...new Set(counts)].toSorted((a, b) => b - a);
     const branches = distinctCounts.slice(0, -1).map((count) => {
       const test = py.compare(this.shared.consumers, ["==", py.number(String(count))]);
@@ -328,7 +391,12 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
     return branches.length > 0 ? [{ kind: "if", branches, otherwise }] : otherwise;
   }
 
-  #warpSpecializeCall(producer: FunctionDef, consumer: FunctionDef, count: Consumers): Statement {
+  #warpSpecializeCall(
+    producer: FunctionDef,
+    consumer: FunctionDef,
+    count: Consumers,
+    widener: FunctionDef | undefined,
+  ): Statement {
     const { consumerIndex } = this.shared;
     const args = ({ params }: FunctionDef, index?: number) =>
       py.tuple(...params.map(({ name }) => (name === consumerIndex.id ? py.number(String(index)) : py.name(name))));
@@ -336,9 +404,11 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
       py.tuple(py.name(functionDef.name), args(functionDef, index));
     const consumers = Array.from({ length: count }, (_, i) => partition(consumer, i));
     const forOthers = (text: string) => Array.from({ length: count - 1 }, () => text);
-    const warps = [...forOthers("4"), "1"].map(py.number);
-    const registers = [...forOthers(CONSUMER_REGISTERS[count]), PRODUCER_REGISTERS].map(py.number);
-    const partitionList = py.list(...consumers, partition(producer));
+    const consumerRegisters = widener ? MIXED_CONSUMER_REGISTERS : CONSUMER_REGISTERS[count];
+    const [widenerWarps, widenerRegisters] = widener ? [["4"], [WIDENER_REGISTERS]] : [[], []];
+    const warps = [...forOthers("4"), ...widenerWarps, "1"].map(py.number);
+    const registers = [...forOthers(consumerRegisters), ...widenerRegisters, PRODUCER_REGISTERS].map(py.number);
+    const partitionList = py.list(...consumers, ...(widener ? [partition(widener)] : []), partition(producer));
     return py.expression(py.call("gl.warp_specialize", partitionList, py.list(...warps), py.list(...registers)));
   }
 }
@@ -369,6 +439,8 @@ export function ringConfigs(
 
 /** The functions that a kernel starts, and the kernel. */
 export interface PartitionFunctions {
+  /** A partition between producer and consumers, with the functions that it calls. */
+  readonly others?: readonly FunctionDef[];
   readonly producer: FunctionDef;
   readonly consumer: FunctionDef;
   readonly kernel: FunctionDef;

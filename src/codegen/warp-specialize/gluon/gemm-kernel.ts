@@ -1,6 +1,5 @@
 /** The `@gluon.jit` functions of a warp-specialized GEMM. */
-import { gemmPipeline, scaledPipeline } from "../pattern/pipeline.js";
-import type { SpecializedGemm } from "../pattern/gemm-plan.js";
+import { type SpecializedGemm, widenerStatements } from "../pattern/gemm-plan.js";
 import type { BlockAccess } from "../pattern/block-access.js";
 import { extentDim } from "../pattern/block-index.js";
 import * as py from "../../syntax/py-build.js";
@@ -17,8 +16,9 @@ import {
   type StagedBlock,
 } from "./emitter.js";
 import { gemmPartition } from "./gemm-partitions.js";
-import type { PartitionRole } from "./partition-context.js";
+import type { ProductRole } from "./partition-context.js";
 import type { GemmNames, StagedTensor } from "./partition-names.js";
+import { rowsOfPacked, wideningLayout } from "./widening-loop.js";
 
 /** True if pieces are all that a sum consists of, or if they are multiplied by factors. */
 const isPiecewise = ({ arms }: Accumulation): boolean =>
@@ -31,13 +31,14 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
     emission: Emission,
     readonly specialized: SpecializedGemm,
   ) {
-    super(emission, specialized.scales ? scaledPipeline : gemmPipeline);
+    super(emission, specialized.pipeline);
     const { pattern } = specialized;
     const { rowScales } = pattern;
     const [a, b] = pattern.operands;
     const layout = this.claimName("layout");
     this.shared = {
       operands: [this.stagedTensor(a.block), this.stagedTensor(b.block)],
+      ...(pattern.widening && { widenedBlocks: this.claimName("widened_blocks") }),
       ...(rowScales && { rowScales: this.stagedTensor({ tensor: rowScales.tensor, firstAxis: 0 }) }),
       outputs: this.stagedOutputs(pattern.stores),
       barriers: this.barrierNames({}),
@@ -69,8 +70,18 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
     const { ir, names } = this.emission;
     const { specialized, shared } = this;
     const size = (dim: Dim) => this.dimension(dim);
-    const partition = (role: PartitionRole) => gemmPartition(ir, specialized, shared, size, role);
+    const partition = (role: ProductRole) => gemmPartition(ir, specialized, shared, size, role);
     const producer = this.partitionFunction(`_${names.wrapper}_load`, partition("producer"), []);
+    const widening = specialized.pattern.widening;
+    const helpers = this.helperFunctions(widenerStatements(specialized));
+    const widener =
+      widening &&
+      this.partitionFunction(
+        `_${names.wrapper}_widen`,
+        partition("widener"),
+        [wideningLayout(shared.layout, widening)],
+        helpers,
+      );
     const consumer = this.partitionFunction(
       `_${names.wrapper}_multiply`,
       partition("consumer"),
@@ -83,15 +94,35 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
       this.allocation(a, ofConsumers),
       this.allocation(b, stages),
       ...(rowScales ? [this.allocation(rowScales, ofConsumers)] : []),
+      ...this.#widenedAllocation(),
       ...[...outputs.values()].map((each) => this.allocation(each, py.binary(consumers, "*", depth))),
       ...this.barrierSetup(),
       ...this.startPartitions(
         producer,
         consumer,
         specialized.configs.map((config) => config.consumers),
+        widener,
       ),
     ]);
-    return { producer, consumer, kernel };
+    return { others: [...helpers.definitions, ...(widener ? [widener] : [])], producer, consumer, kernel };
+  }
+
+  override sharedBlocks(): readonly Name[] {
+    const { widenedBlocks } = this.shared;
+    return [...super.sharedBlocks(), ...(widenedBlocks ? [widenedBlocks] : [])];
+  }
+
+  /** The blocks of a computed factor: along the sum if a thread computes whole columns. */
+  #widenedAllocation(): Block {
+    const { pattern } = this.specialized;
+    const { operands, widenedBlocks, stages } = this.shared;
+    if (!widenedBlocks || !pattern.widening) return [];
+    const [columns, inner] = [this.dimension(pattern.shape[1]), this.dimension(pattern.shape[2])];
+    const block = pattern.widening.packing > 1 ? [columns, inner] : [inner, columns];
+    const dtype = py.attribute(operands[0].descriptor, "dtype");
+    const layout = py.call("gl.NVMMASharedLayout.get_default_for", py.list(...block), dtype);
+    const shape = py.list(stages, ...block);
+    return [py.assign(widenedBlocks, py.call("gl.allocate_shared_memory", dtype, shape, layout))];
   }
 
   #productLayouts(): Block {
@@ -130,6 +161,7 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
     const [rows, columns, inner] = pattern.shape;
     const consumerRows = py.binary(dim(rows), "//", constant(this.shared.consumers));
     const [left, right] = pattern.operands;
+    const { widening } = pattern;
     const { operands, rowScales } = this.shared;
     const [a, b] = operands;
     const scales = rowScales?.tensor.dims.map((_, axis, { length }) =>
@@ -139,7 +171,7 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
       [consumerRows, py.binary(dim(extentDim(columnAxis.extent)), "//", constant(this.shared.pieces))] as const;
     return [
       this.blockOf(a, [consumerRows, dim(inner)], left.isSwapped),
-      this.blockOf(b, [dim(inner), dim(columns)], right.isSwapped),
+      this.blockOf(b, [widening ? rowsOfPacked(dim(inner), widening) : dim(inner), dim(columns)], right.isSwapped),
       ...(rowScales && scales ? [[rowScales, scales] as const] : []),
       ...[...this.shared.outputs.values()].map((output) => this.blockOf(output, storedShape(output.store))),
     ];

@@ -15,37 +15,51 @@ import type {
 import { walk } from "../../../ir/walk.js";
 import { axisOf, isProgram } from "../pattern/tile-schedule.js";
 import { axisIn, type BlockAccess } from "../pattern/block-access.js";
-import { gemmPipeline, type PipelineStep, ROW_SCALES, scaledPipeline } from "../pattern/pipeline.js";
-import { consumerStatements, producerStatements, type SpecializedGemm } from "../pattern/gemm-plan.js";
+import { type BarrierName, type PipelineStep, ROW_SCALES } from "../pattern/pipeline.js";
+import {
+  consumerStatements,
+  producerStatements,
+  type SpecializedGemm,
+  widenerStatements,
+} from "../pattern/gemm-plan.js";
 import type { SumOfProducts } from "../pattern/gemm-pattern.js";
 import type { LoweredStore } from "../pattern/tensor-blocks.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
 import { ADD_PRODUCT, JOIN_SUM, SPLIT_SUM, WRITE_PIECES } from "./helpers.js";
 import type { OpPrinter, WarpPartition } from "./partition-builder.js";
-import { type GemmContext, partitionContext, type PartitionRole } from "./partition-context.js";
+import { type GemmContext, partitionContext, type ProductRole } from "./partition-context.js";
 import type { GemmNames, SizeOf } from "./partition-names.js";
 import { ScaledSum } from "./scaled-sum.js";
 import {
   appendBlockStore,
   blockBytes,
   blockStarts,
+  bufferAt,
   loadBlock,
   operandTile,
   stagedOutput,
   sumOf,
+  transposed,
 } from "./staged-blocks.js";
+import { WideningLoop } from "./widening-loop.js";
 
 export function gemmPartition(
   ir: KernelIR,
   specialized: SpecializedGemm,
   names: GemmNames,
   size: SizeOf,
-  role: PartitionRole,
+  role: ProductRole,
 ): WarpPartition {
-  const pipeline = specialized.scales ? scaledPipeline : gemmPipeline;
-  return new GemmPartition(ir, partitionContext(specialized, names, size, role)).build(pipeline[role]);
+  const steps = specialized.pipeline[role] ?? [];
+  return new GemmPartition(ir, partitionContext(specialized, names, size, role)).build(steps);
 }
+
+const STATEMENTS: Readonly<Record<ProductRole, (specialized: SpecializedGemm) => readonly Statement[]>> = {
+  producer: producerStatements,
+  widener: widenerStatements,
+  consumer: consumerStatements,
+};
 
 class GemmPartition {
   /** The author's statements that the partition computes. */
@@ -55,15 +69,23 @@ class GemmPartition {
   #promotedFactors: readonly Argument[] = [];
   /** The loops of a consumer, if the ring buffer takes scales. */
   readonly #scaled: ScaledSum | undefined;
+  readonly #widening: WideningLoop | undefined;
 
   constructor(
     readonly ir: KernelIR,
     readonly context: GemmContext,
   ) {
-    const { specialized, isConsumer } = context;
-    this.#partitionStatements = new Set(isConsumer ? consumerStatements(specialized) : producerStatements(specialized));
-    const { scales } = specialized;
+    const { specialized, isConsumer, role } = context;
+    this.#partitionStatements = new Set(STATEMENTS[role](specialized));
+    const { scales, pattern } = specialized;
     const { rowScales } = context.names;
+    this.#widening =
+      role === "widener" && pattern.widening && specialized.widening
+        ? new WideningLoop(context, pattern.widening, specialized.widening, {
+            run: (steps) => this.#steps(steps),
+            append: (statement) => this.#appendStatement(statement),
+          })
+        : undefined;
     this.#scaled =
       isConsumer && scales && rowScales
         ? new ScaledSum(context, scales, rowScales, {
@@ -95,7 +117,7 @@ class GemmPartition {
       case "tiles":
         return this.#tiles(step.body);
       case "turns":
-        return scaled ? scaled.singles(step.body) : this.#kLoop(step.body);
+        return this.#iterations(step.body);
       case "pairs":
         return scaled?.pairs(step.body);
       case "epilogue":
@@ -104,11 +126,15 @@ class GemmPartition {
         return pipeline.wait(step);
       case "expect":
         return builder.appendEffect(
-          (slot) => py.call("mbarrier.expect", pipeline.barrier("filled", slot), this.#bytes()),
+          (slot) => py.call("mbarrier.expect", pipeline.barrier(step.barrier, slot), this.#bytes(step.barrier)),
           pipeline.readSlot(),
         );
       case "copy":
-        return step.operand === ROW_SCALES ? this.#copyRowScales() : this.#copy(step.operand === 0 ? 0 : 1);
+        return step.operand === ROW_SCALES
+          ? this.#copyRowScales()
+          : this.#copy(step.operand === 0 ? 0 : 1, step.barrier);
+      case "widen":
+        return this.#widening?.widen();
       case "sum":
         return this.#sum(step);
       case "multiply":
@@ -169,6 +195,12 @@ class GemmPartition {
     return this.context.specialized.tile.includes(query) ? query : undefined;
   }
 
+  #iterations(body: readonly PipelineStep[]): void {
+    if (this.#scaled) return this.#scaled.singles(body);
+    if (this.#widening) return this.#widening.run(body);
+    this.#kLoop(body);
+  }
+
   #kLoop(body: readonly PipelineStep[]): void {
     const { builder, pipeline, specialized } = this.context;
     const block = builder.block(() => {
@@ -200,20 +232,23 @@ class GemmPartition {
 
   // ---- steps --------------------------------------------------------------------------------------------------------
 
-  #bytes(): Expression {
-    const { consumers, operands, rowScales } = this.context.names;
+  /** The bytes of an iteration that arrive at a barrier. */
+  #bytes(barrier: BarrierName): Expression {
+    const { consumers, operands, rowScales, widenedBlocks } = this.context.names;
     const [a, b] = operands;
+    if (barrier === "packedFilled") return blockBytes(b);
     const rows = rowScales ? py.binary(blockBytes(a), "+", blockBytes(rowScales)) : blockBytes(a);
-    return py.binary(py.binary(consumers, "*", rows), "+", blockBytes(b));
+    const ofConsumers = py.binary(consumers, "*", rows);
+    return widenedBlocks ? ofConsumers : py.binary(ofConsumers, "+", blockBytes(b));
   }
 
   /** Copies the operand's block. The rows' operand has one block per consumer. */
-  #copy(operand: 0 | 1): void {
+  #copy(operand: 0 | 1, barrier: BarrierName): void {
     const { builder, pipeline, rows, specialized, names } = this.context;
     const { block, isSwapped } = specialized.pattern.operands[operand];
     const rowAxis = axisIn(block, isSwapped ? 1 : 0);
     const load = (slot: Expression, offset: Expression, bufferIndex: Expression) =>
-      loadBlock(names.operands[operand], offset, pipeline.barrier("filled", slot), bufferIndex);
+      loadBlock(names.operands[operand], offset, pipeline.barrier(barrier, slot), bufferIndex);
     if (operand === 1) {
       const starts = blockStarts(builder, block);
       builder.appendEffect((slot, ...offsets) => load(slot, py.list(...offsets), slot), pipeline.readSlot(), ...starts);
@@ -284,14 +319,21 @@ class GemmPartition {
   #blocks(slot: Expression): readonly [Expression, Expression] {
     const { rows, specialized, names, size } = this.context;
     const { operands, shape } = specialized.pattern;
-    const [, columns, inner] = shape;
-    const [left, right] = operands;
-    const [a, b] = names.operands;
+    const [, , inner] = shape;
+    const [left] = operands;
+    const [a] = names.operands;
     const bufferIndex = this.#bufferIndex(slot, names.consumerIndex);
-    return [
-      operandTile(a, left.isSwapped, [rows.count(), size(inner)], bufferIndex),
-      operandTile(b, right.isSwapped, [size(inner), size(columns)], slot),
-    ];
+    return [operandTile(a, left.isSwapped, [rows.count(), size(inner)], bufferIndex), this.#rightBlock(slot)];
+  }
+
+  #rightBlock(slot: Expression): Expression {
+    const { specialized, names, size } = this.context;
+    const { operands, shape, widening } = specialized.pattern;
+    const { widenedBlocks: blocks } = names;
+    if (blocks)
+      return (widening?.packing ?? 1) > 1 ? transposed(bufferAt({ blocks }, slot)) : bufferAt({ blocks }, slot);
+    const [, columns, inner] = shape;
+    return operandTile(names.operands[1], operands[1].isSwapped, [size(inner), size(columns)], slot);
   }
 
   #release({ barrier, age, when }: Extract<PipelineStep, { kind: "release" }>): void {
@@ -367,11 +409,11 @@ class GemmPartition {
   }
 
   #appendStatement(statement: Statement): void {
-    const { builder, rows, tileLoop } = this.context;
+    const { builder, rows, tileLoop, role } = this.context;
     if (statement.kind === "if") this.#appendBranch(statement);
     else if (statement.kind !== "op") builder.append(statement);
     else if (statement.op.facts.queries === "program") tileLoop.appendProgramId(statement);
-    else builder.append(rows.restrict(statement));
+    else builder.append(role === "widener" ? statement : rows.restrict(statement));
   }
 
   /** A branch is appended as a whole. */

@@ -52,9 +52,9 @@ export interface LongHeads {
 
 export function gluonKernel(specialized: Specialized, emission: Emission, option: Specialize): GluonKernel {
   const emitter = emitterOf(specialized, emission);
-  const { producer, consumer, kernel } = emitter.functions();
+  const { others = [], producer, consumer, kernel } = emitter.functions();
   return {
-    functions: [producer, consumer, kernel],
+    functions: [producer, ...others, consumer, kernel],
     name: kernel.name,
     launchArguments: emitter.launchArguments(kernel),
     isTimed: option === "auto" && emission.ir.tuning.key !== undefined,

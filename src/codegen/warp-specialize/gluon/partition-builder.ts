@@ -51,7 +51,7 @@ export class PartitionBuilder {
     return { statements, yields: [] };
   }
 
-  variable(hint: string, type: Type = INTEGER): Variable {
+  variable(hint: string | undefined, type: Type = INTEGER): Variable {
     return new Variable(this.#nextId--, type, this.scope, undefined, hint);
   }
 

@@ -132,11 +132,13 @@ class ConsumerRows {
 }
 
 export type PartitionRole = "producer" | "consumer";
+export type ProductRole = PartitionRole | "widener";
 
 export interface PartitionContext<Plan extends Specialized, Names extends PipelineNames> {
   readonly specialized: Plan;
   readonly names: Names;
   readonly size: SizeOf;
+  readonly role: ProductRole;
   readonly isConsumer: boolean;
   readonly builder: PartitionBuilder;
   readonly pipeline: PipelineState;
@@ -153,7 +155,7 @@ export function partitionContext<Plan extends Specialized, Names extends Pipelin
   specialized: Plan,
   names: Names,
   size: SizeOf,
-  role: PartitionRole,
+  role: ProductRole,
 ): PartitionContext<Plan, Names> {
   const { pattern } = specialized;
   const { variable } = "sums" in pattern ? pattern.sums[0] : pattern.accumulator;
@@ -162,6 +164,7 @@ export function partitionContext<Plan extends Specialized, Names extends Pipelin
     specialized,
     names,
     size,
+    role,
     isConsumer: role === "consumer",
     builder,
     pipeline: new PipelineState(builder, names),

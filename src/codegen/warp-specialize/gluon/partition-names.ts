@@ -43,8 +43,10 @@ export interface GemmNames extends PipelineNames {
   /** Constexprs: pieces of a stored tile, and number of piece buffers. */
   readonly pieces: Name;
   readonly depth: Name;
-  /** The layout of the sum of products in a consumer. */
+  /** The layout of the sum of products in a consumer, and of the packed block in the widener. */
   readonly layout: Name;
+  /** The blocks of the second factor, if the widener computes them. */
+  readonly widenedBlocks?: Name;
   /** The scales of the rows, and a constexpr: the number of products in flight. */
   readonly rowScales?: StagedTensor;
   readonly inFlight: Name;

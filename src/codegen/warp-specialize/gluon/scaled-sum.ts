@@ -2,21 +2,17 @@
  * The loops of a consumer that scales its products. The scales of the rows are read from shared memory while a product
  * runs, and those of whole products are loaded before their iteration.
  */
-import { type Argument, isList, isValue, type OpStatement, type Value, type Variable } from "../../../ir/nodes.js";
-import { constexprType, tileType } from "../../../types/types.js";
-import type { AheadLoad, Scales } from "../pattern/gemm-plan.js";
+import type { Argument, OpStatement, Value } from "../../../ir/nodes.js";
+import { constexprType } from "../../../types/types.js";
+import type { Scales } from "../pattern/gemm-plan.js";
 import type { PipelineStep } from "../pattern/pipeline.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
+import { AheadLoads, isOne, isZero, IterationCopies, substituted, times, type Values } from "./ahead-loads.js";
 import { INTEGER } from "./partition-builder.js";
 import type { GemmContext } from "./partition-context.js";
 import type { GemmNames, StagedTensor } from "./partition-names.js";
 import { bufferAt } from "./staged-blocks.js";
-
-const BOOL = tileType("int1", []);
-
-/** The values of the author's statements in one iteration of a loop's body. */
-type Values = Map<Value, Argument>;
 
 interface Iteration {
   readonly values: Values;
@@ -32,8 +28,8 @@ export interface PartitionSteps {
 }
 
 export class ScaledSum {
-  /** For each load, its numbers in the next iterations. */
-  readonly #ahead: readonly { readonly load: AheadLoad; readonly numbers: readonly Variable[] }[];
+  readonly #copies: IterationCopies;
+  readonly #ahead: AheadLoads;
   /** The iterations of the loop that is being emitted, and the number of those that have started. */
   #iterations: Iteration[] = [];
   #started = 0;
@@ -44,10 +40,8 @@ export class ScaledSum {
     readonly rowScales: StagedTensor,
     readonly partition: PartitionSteps,
   ) {
-    this.#ahead = scales.ahead.map((load) => {
-      const number = () => context.builder.variable("scale", load.load.results[0]?.type);
-      return { load, numbers: [number(), number()] };
-    });
+    this.#copies = new IterationCopies(context, partition.append);
+    this.#ahead = new AheadLoads(this.#copies, scales.ahead, "scale", 2);
   }
 
   // ---- loops --------------------------------------------------------------------------------------------------------
@@ -55,10 +49,10 @@ export class ScaledSum {
   pairs(body: readonly PipelineStep[]): void {
     const { builder, specialized, names } = this.context;
     const { start, end, step } = specialized.pattern.kLoop;
-    this.#loadFirst(start, 0);
+    this.#ahead.loadFirst(start, 0);
     const isPaired = builder.value(constexprType("bool", names.inFlight.id), () => isPairedIn(names));
     builder.appendIf(isPaired, () => {
-      this.#loadFirst(start, 1);
+      this.#ahead.loadFirst(start, 1);
       const lastStart = builder.value(INTEGER, (x, y) => py.binary(x, "-", y), end, step);
       this.#loop(body, 2, start, lastStart);
     });
@@ -90,78 +84,20 @@ export class ScaledSum {
     const twice = () => builder.value(INTEGER, (by) => times(by, py.number("2")), kLoop.step);
     const step = count === 1 ? kLoop.step : twice();
     const block = builder.block(() => {
-      const next = this.#ahead.map(({ load, numbers }) =>
-        numbers.slice(0, count).map((_, i) => this.#loadAt(load, this.#indexAfter(index, count + i))),
-      );
-      this.#iterations = Array.from({ length: count }, (_, i) => this.#begin(this.#indexAfter(index, i), i));
+      const next = this.#ahead.loadNext(index, count);
+      this.#iterations = Array.from({ length: count }, (_, i) => this.#begin(this.#copies.indexAfter(index, i), i));
       this.#started = 0;
       pipeline.declareSlot();
       this.partition.run(body);
-      for (const [i, { numbers }] of this.#ahead.entries())
-        for (const [j, value] of (next[i] ?? []).entries()) {
-          const number = numbers[j];
-          if (number) builder.write(number, value);
-        }
+      this.#ahead.keep(next);
     });
     builder.append({ ...kLoop, index, start, end, step, options: {}, body: block });
   }
 
   #begin(index: Argument, i: number): Iteration {
-    const { builder, specialized } = this.context;
-    const values: Values = new Map([[specialized.pattern.kLoop.index, index]]);
-    for (const { load, numbers } of this.#ahead) {
-      const [result] = load.load.results;
-      const number = numbers[i];
-      if (result && number) values.set(result, builder.read(number));
-    }
-    for (const statement of this.scales.early) this.#append(statement, values);
+    const values = this.#ahead.valuesOf(index, i);
+    for (const statement of this.scales.early) this.#copies.append(statement, values);
     return { values };
-  }
-
-  /** The index of the author's loop some iterations later. */
-  #indexAfter(index: Argument, count: number): Argument {
-    const { builder, specialized } = this.context;
-    if (count === 0) return index;
-    const build = (now: Expression, by: Expression) => {
-      const distance = times(by, py.number(String(count)));
-      return isZero(now) ? distance : py.binary(now, "+", distance);
-    };
-    return builder.value(INTEGER, build, index, specialized.pattern.kLoop.step);
-  }
-
-  // ---- scales -------------------------------------------------------------------------------------------------------
-
-  #loadFirst(start: Argument, i: number): void {
-    for (const { load, numbers } of this.#ahead) {
-      const number = numbers[i];
-      if (number) this.context.builder.let(number, this.#loadAt(load, this.#indexAfter(start, i)));
-    }
-  }
-
-  /** Appends a load for the iteration of an index, which may lie past the last one. */
-  #loadAt({ load, address }: AheadLoad, index: Argument): Value {
-    const { builder, specialized } = this.context;
-    const { kLoop } = specialized.pattern;
-    const values: Values = new Map([[kLoop.index, index]]);
-    for (const statement of address) this.#append(statement, values);
-    const within = builder.value(BOOL, (now, end) => py.compare(now, ["<", end]), index, kLoop.end);
-    const { mask } = load.options;
-    const both = (x: Expression, y: Expression) => py.binary(x, "&", y);
-    const limited = mask === undefined ? within : builder.value(BOOL, both, within, substituted(mask, values));
-    return this.#append({ ...load, options: { ...load.options, mask: limited } }, values);
-  }
-
-  /** Appends a copy of an author's statement, and returns its result. */
-  #append(statement: OpStatement, values: Values): Value {
-    const { builder } = this.context;
-    const operands = statement.operands.map((each) => each && substituted(each, values));
-    const options = Object.entries(statement.options).map(([name, each]) => [name, substituted(each, values)] as const);
-    const results = statement.results.map((each) => builder.copyOf(each));
-    statement.results.forEach((each, i) => values.set(each, results[i] ?? each));
-    this.partition.append({ ...statement, operands, options: Object.fromEntries(options), results });
-    const [result] = results;
-    if (!result) throw new Error(`tl.${statement.op.name} scales a product and has no result`);
-    return result;
   }
 
   // ---- steps --------------------------------------------------------------------------------------------------------
@@ -223,7 +159,7 @@ export class ScaledSum {
     const { variable } = accumulator;
     const { values, product } = this.#iteration(0);
     if (!product) throw new Error("a product is added before it is started");
-    for (const statement of this.scales.late) this.#append(statement, values);
+    for (const statement of this.scales.late) this.#copies.append(statement, values);
     const result = builder.value(
       variable.type,
       (sum, unscaled, ...factors) => py.binary(sum, "+", factors.reduce(times, unscaled)),
@@ -243,16 +179,3 @@ export class ScaledSum {
 }
 
 const isPairedIn = ({ inFlight }: GemmNames): Expression => py.compare(inFlight, ["==", py.number("2")]);
-
-const isZero = (expression: Expression): boolean => expression.kind === "number" && Number(expression.text) === 0;
-const isOne = (expression: Expression): boolean => expression.kind === "number" && Number(expression.text) === 1;
-
-function times(x: Expression, y: Expression): Expression {
-  if (isOne(x)) return y;
-  return isOne(y) ? x : py.binary(x, "*", y);
-}
-
-function substituted(argument: Argument, values: Values): Argument {
-  if (isList(argument)) return argument.map((item) => substituted(item, values));
-  return (isValue(argument) ? values.get(argument) : undefined) ?? argument;
-}

@@ -16,7 +16,7 @@ export function stagedOutput({ outputs }: PipelineNames, { tensor }: BlockAccess
   return output;
 }
 
-export const bufferAt = ({ blocks }: StagedTensor, index: Expression): Expression =>
+export const bufferAt = ({ blocks }: Pick<StagedTensor, "blocks">, index: Expression): Expression =>
   py.call(py.attribute(blocks, "index"), index);
 
 /** The buffer at an index as a product's operand: `k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0))`. */
@@ -30,8 +30,11 @@ export function operandTile(
   const shape = isSwapped ? sizes.toReversed() : sizes;
   const isMatrix = staged.tensor.dims.length === 2;
   const tile = isMatrix ? block : py.call(py.attribute(block, "reshape"), py.list(...shape));
-  return isSwapped ? py.call(py.attribute(tile, "permute"), py.tuple(py.number("1"), py.number("0"))) : tile;
+  return isSwapped ? transposed(tile) : tile;
 }
+
+export const transposed = (block: Expression): Expression =>
+  py.call(py.attribute(block, "permute"), py.tuple(py.number("1"), py.number("0")));
 
 export const blockBytes = ({ descriptor }: StagedTensor): Expression =>
   py.attribute(py.attribute(descriptor, "block_type"), "nbytes");

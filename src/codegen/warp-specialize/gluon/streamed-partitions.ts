@@ -148,6 +148,7 @@ class StreamedPartition {
       case "blank":
       case "sum":
       case "promote":
+      case "widen":
       case "add":
       case "compute":
       case "epilogue":

@@ -38,6 +38,7 @@ import {
 } from "./tensor-blocks.js";
 import { notSpecializable } from "./not-specializable.js";
 import { rowScalesIn } from "./row-scales.js";
+import { type Widening, wideningOf } from "./widening.js";
 
 export interface GemmPattern {
   /** The author's loop over tiles. Undefined if each program computes one tile. */
@@ -51,6 +52,8 @@ export interface GemmPattern {
   readonly operands: readonly [ProductOperand, ProductOperand];
   /** The scales of the rows, if the ring buffer takes them as well. */
   readonly rowScales?: RowAccess | undefined;
+  /** The computation of the second factor, if the kernel does not load it. Its operand is then the packed block. */
+  readonly widening?: Widening | undefined;
   /** In program order. */
   readonly stores: readonly BlockAccess[];
   /** Rows, columns and inner dimension of the product. */
@@ -162,12 +165,24 @@ class GemmMatcher {
     const [[product]] = products;
     if (tileLoop) this.#checkOnlyComputes(this.ir.body, [tileLoop]);
     const { accumulation, accumulator } = this.#sum();
-    const operands = this.#operands();
-    this.#checkIteration(operands);
+    const widening = this.#widening(accumulation);
+    const operands = this.#operands(widening);
+    this.#checkIteration(operands, widening);
     const stores = this.#stores(tile, accumulator);
     const shape = productShape(product);
     const rowScales = this.#rowScales(accumulation, operands[0]);
-    const pattern = { tileLoop, kLoop, product, accumulation, accumulator, operands, rowScales, stores, shape };
+    const pattern = {
+      tileLoop,
+      kLoop,
+      product,
+      accumulation,
+      accumulator,
+      operands,
+      rowScales,
+      widening,
+      stores,
+      shape,
+    };
     checkOuterLanes(operands[0], 0, stores);
     checkOuterLanes(operands[1], 1, stores);
     for (const { axes, statement } of stores)
@@ -268,9 +283,20 @@ class GemmMatcher {
       : [];
   }
 
-  #operands(): GemmPattern["operands"] {
+  #widening(accumulation: Accumulation): Widening | undefined {
+    const { products, kLoop } = this.nest;
+    const [[product], other] = products;
+    const widening = wideningOf(product, kLoop.body.statements, this.ir, this.#definitions);
+    if (widening && (other || mayPromote(accumulation)))
+      notSpecializable("it scales or chooses a product whose factor it computes in the loop", product.location);
+    return widening;
+  }
+
+  #operands(widening: Widening | undefined): GemmPattern["operands"] {
     const [[product], other] = this.nest.products;
-    const [left, right] = [this.#operand(product.operands[0]), this.#operand(product.operands[1])];
+    const left = this.#operand(product.operands[0]);
+    if (widening) return [left, { block: widening.packed, isSwapped: false }];
+    const right = this.#operand(product.operands[1]);
     if (other && [left, right].some((each, i) => !isSameOperand(each, this.#operand(other[0].operands[i]))))
       notSpecializable("its branch multiplies other blocks in each arm", other[0].location);
     if (!isSameDType(left.block.tensor.dtype, right.block.tensor.dtype))
@@ -303,14 +329,20 @@ class GemmMatcher {
   }
 
   /** An iteration may only load both blocks, multiply them, and scale the product by what inputs contain. */
-  #checkIteration(operands: GemmPattern["operands"]): void {
+  #checkIteration(operands: GemmPattern["operands"], widening: Widening | undefined): void {
     const { kLoop, choice } = this.nest;
-    const loads: Statement[] = operands.map(({ block }) => block.statement);
+    const loads: Statement[] = [
+      ...operands.map(({ block }) => block.statement),
+      ...(widening ? backwardSlice([widening.tile], kLoop.body.statements) : []),
+    ];
     const statements = kLoop.body.statements.flatMap((each) =>
       each === choice ? blocksOf(choice).flatMap((arm) => arm.statements) : [each],
     );
     // What is computed from the blocks: their transposes, the products, and sums of scaled products.
-    const tiles = new Set<Value>(operands.flatMap(({ block }) => block.statement.results));
+    const tiles = new Set<Value>([
+      ...operands.flatMap(({ block }) => block.statement.results),
+      ...(widening ? [widening.tile] : []),
+    ]);
     for (const statement of statements) {
       if (statement.kind === "read" || statement.kind === "write" || loads.includes(statement)) continue;
       if (statement.kind !== "op" || (statement.op.effect !== "pure" && !this.#readsInput(statement)))

@@ -1,21 +1,25 @@
 /** The warp-specialized form of a GEMM, with the statements of the lowered program that each partition needs. */
-import type {
-  Argument,
-  Block,
-  IfStatement,
-  KernelIR,
-  OpStatement,
-  ReadStatement,
-  Statement,
-  Value,
+import {
+  type Argument,
+  type Block,
+  type IfStatement,
+  isFunction,
+  type KernelIR,
+  type OpStatement,
+  type ReadStatement,
+  type Statement,
+  type TensorParam,
+  type Value,
 } from "../../../ir/nodes.js";
 import { argumentsOf } from "../../../ir/walk.js";
+import { lowerViews } from "../../../lower/views.js";
 import { type BlockAccess, offsetsOf, type RowAccess } from "./block-access.js";
 import { type GemmPattern, matchGemm } from "./gemm-pattern.js";
 import { checkLanguage } from "./gluon-language.js";
 import { checkDTypes, checkLaunchSpecializable, loopOf } from "./launch-constraints.js";
 import { flattenStatements, backwardSlice, valuesUsedBy } from "./backward-slice.js";
 import { type PipelineConfig, ringConfigs } from "./pipeline-configs.js";
+import { gemmPipeline, mixedPipeline, type Pipeline, scaledPipeline } from "./pipeline.js";
 import { checkRows } from "./rows.js";
 import { type LoweredStore, loweredStores } from "./tensor-blocks.js";
 import { checkTiles } from "./tile-schedule.js";
@@ -23,9 +27,20 @@ import { notSpecializable } from "./not-specializable.js";
 
 export interface SpecializedGemm extends GemmStatements {
   readonly kind: "gemm";
+  readonly pipeline: Pipeline;
   readonly configs: readonly PipelineConfig[];
   /** The scales of a product, if the ring buffer takes those of its rows. */
   readonly scales?: Scales | undefined;
+  /** The statements of an iteration that compute its second factor from the packed block. */
+  readonly widening?: WideningStatements | undefined;
+}
+
+export interface WideningStatements {
+  /** Statements that do not depend on the packed block, except the loads of `ahead`, and statements that do. */
+  readonly early: readonly OpStatement[];
+  readonly late: readonly OpStatement[];
+  /** Loads that the widener performs an iteration before their own. */
+  readonly ahead: readonly AheadLoad[];
 }
 
 /** The statements of an iteration that scale its product. */
@@ -61,8 +76,10 @@ interface GemmStatements {
 }
 
 /** @throws {@link NotSpecializable} if the kernel or all of its configs do not match. */
-export function specializedGemm(ir: KernelIR, lowered: KernelIR): SpecializedGemm {
+export function specializedGemm(ir: KernelIR, defaultLowered: KernelIR): SpecializedGemm {
   const matched = matchGemm(ir);
+  // The widener loads for the next iteration.
+  const lowered = matched.widening ? lowerViews(ir, { carriesPointers: false }) : defaultLowered;
   if (!matched.tileLoop) checkTiles(ir);
   checkLaunchSpecializable(ir, [matched.kLoop]);
   const { pattern, configs } = ringConfigs(ir, matched);
@@ -81,7 +98,41 @@ export function specializedGemm(ir: KernelIR, lowered: KernelIR): SpecializedGem
   const statements = { pattern, ...phases };
   checkEpilogue(statements);
   checkOffsets(statements);
-  return { kind: "gemm", ...statements, configs, scales: scalesOf(statements) };
+  checkWidener(statements);
+  const scales = scalesOf(statements);
+  const loadedPipeline = scales ? scaledPipeline : gemmPipeline;
+  const pipeline = pattern.widening ? mixedPipeline : loadedPipeline;
+  return { kind: "gemm", pipeline, ...statements, configs, scales, widening: wideningStatements(statements) };
+}
+
+function wideningStatements({
+  pattern: { widening, kLoop },
+  iteration,
+}: GemmStatements): WideningStatements | undefined {
+  if (!widening) return undefined;
+  const [packed] = widening.packed.statement.results;
+  const others = iteration.filter(({ results }) => results[0] !== packed);
+  const slice = backwardSlice([widening.tile], others);
+  const ahead = slice.flatMap((load) => aheadLoad(load, others, kLoop.index, 1) ?? []);
+  const computed = backwardSlice(
+    [widening.tile],
+    others.filter((each) => !ahead.some(({ load }) => load === each)),
+  );
+  return { ahead, ...splitBy(computed, packed ? [packed] : []) };
+}
+
+/** The statements that follow from none of these values, and those that do. */
+function splitBy(
+  statements: readonly OpStatement[],
+  values: readonly Value[],
+): { readonly early: readonly OpStatement[]; readonly late: readonly OpStatement[] } {
+  const dependent = new Set(values);
+  const late = statements.filter((statement) => {
+    if (!valuesUsedBy(statement).some((value) => dependent.has(value))) return false;
+    for (const result of statement.results) dependent.add(result);
+    return true;
+  });
+  return { early: statements.filter((each) => !late.includes(each)), late };
 }
 
 function scalesOf({ pattern, iteration }: GemmStatements): Scales | undefined {
@@ -90,25 +141,24 @@ function scalesOf({ pattern, iteration }: GemmStatements): Scales | undefined {
   const isRowLoad = ({ results }: OpStatement) => results[0] === rows.statement.results[0];
   const factors = accumulation.arms[0].factors;
   const others = iteration.filter((each) => !isRowLoad(each));
-  const ahead = backwardSlice(factors, others).flatMap((load) => aheadLoad(load, others, kLoop.index) ?? []);
+  const ahead = backwardSlice(factors, others).flatMap((load) => aheadLoad(load, others, kLoop.index, 0) ?? []);
   const scaling = backwardSlice(
     factors,
     others.filter((each) => !ahead.some(({ load }) => load === each)),
   );
-  const scaled = new Set(rows.statement.results);
-  const isLate = (statement: OpStatement): boolean => valuesUsedBy(statement).some((value) => scaled.has(value));
-  const late = scaling.filter((statement) => {
-    if (!isLate(statement)) return false;
-    for (const result of statement.results) scaled.add(result);
-    return true;
-  });
-  return { rows, ahead, late, early: scaling.filter((each) => !late.includes(each)) };
+  return { rows, ahead, ...splitBy(scaling, rows.statement.results) };
 }
 
-/** A load of one number that differs between iterations, if nothing else that it needs is loaded. */
-function aheadLoad(load: OpStatement, iteration: readonly OpStatement[], index: Value): AheadLoad | undefined {
+/** A load that differs between iterations, if nothing else that it needs is loaded. */
+function aheadLoad(
+  load: OpStatement,
+  iteration: readonly OpStatement[],
+  index: Value,
+  mostAxes: number,
+): AheadLoad | undefined {
   const [result] = load.results;
-  if (load.op.effect !== "read" || result?.type.kind !== "tile" || result.type.shape.length > 0) return undefined;
+  if (load.op.effect !== "read" || result?.type.kind !== "tile" || result.type.shape.length > mostAxes)
+    return undefined;
   const address = backwardSlice(argumentsOf(load), iteration);
   const uses = [load, ...address].flatMap(valuesUsedBy);
   return uses.includes(index) && address.every(({ op }) => op.effect === "pure") ? { load, address } : undefined;
@@ -131,6 +181,15 @@ export function producerStatements({
   const { lead = [], index } = pattern.rowScales ?? {};
   const roots = [...boundsOf(pattern), ...offsets, ...lead, ...(index?.starts ?? [])];
   return backwardSlice(roots, [...prologue, ...tile, ...iteration]);
+}
+
+/** The statements that compute the second factor from the packed block. */
+export function widenerStatements({ pattern, prologue, tile, iteration }: GemmStatements): readonly ComputeStatement[] {
+  const { widening } = pattern;
+  if (!widening) return [];
+  const [packed] = widening.packed.statement.results;
+  const computed = iteration.filter(({ results: [result] }) => result !== packed);
+  return backwardSlice([...boundsOf(pattern), widening.tile], [...prologue, ...tile, ...computed]);
 }
 
 /** The statements of the epilogue, including those that determine the offsets of the stored blocks. */
@@ -162,6 +221,23 @@ function checkOffsets(statements: GemmStatements): void {
       notSpecializable("its block positions depend on loaded values", statement.location);
 }
 
+/** The widener computes in one layout and loads from global memory. */
+function checkWidener(statements: GemmStatements): void {
+  const opsIn = (statement: Statement): readonly OpStatement[] => {
+    const { location } = statement;
+    if (statement.kind !== "op") return notSpecializable("it computes a factor by a branch or by state", location);
+    if (statement.op.spelling.form !== "apply") return [statement];
+    const [callee] = statement.operands;
+    if (callee === undefined || !isFunction(callee) || callee.function.extern)
+      return notSpecializable("it computes a factor by a function of Triton's language, not Gluon's", location);
+    return callee.function.body.statements.flatMap(opsIn);
+  };
+  const ops = widenerStatements(statements).flatMap(opsIn);
+  ops.forEach(checkLanguage);
+  checkDTypes(blockTensorsOf(statements), ops);
+  checkLoadOptions(ops);
+}
+
 /** Each warp group computes its own rows, so no row may depend on another. */
 function checkEpilogue(statements: GemmStatements): void {
   const { pattern } = statements;
@@ -178,14 +254,14 @@ function checkEpilogue(statements: GemmStatements): void {
   const ops = consumed.filter((statement) => statement.kind === "op");
   checkRows(ops, rows as string, isPadded);
   ops.forEach(checkLanguage);
-  checkDTypes(
-    [
-      ...pattern.operands.map(({ block }) => block),
-      ...(pattern.rowScales ? [pattern.rowScales] : []),
-      ...pattern.stores,
-    ].map(({ tensor }) => tensor),
-    ops,
-  );
+  checkDTypes(blockTensorsOf(statements), ops);
+  checkLoadOptions(ops);
+}
+
+const blockTensorsOf = ({ pattern: { operands, rowScales, stores } }: GemmStatements): readonly TensorParam[] =>
+  [...operands.map(({ block }) => block), ...(rowScales ? [rowScales] : []), ...stores].map(({ tensor }) => tensor);
+
+function checkLoadOptions(ops: readonly OpStatement[]): void {
   for (const { op, location, options } of ops)
     if (op.effect === "read" && Object.keys(options).some((name) => name !== "mask" && name !== "other"))
       notSpecializable("it loads with options around its product", location);

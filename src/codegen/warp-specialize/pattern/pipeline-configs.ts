@@ -32,6 +32,8 @@ export interface PipelineConfig {
 const HOPPER = ["cuda", 90] as const;
 /** float32 accumulators that a warp group can keep in registers along with its other values. */
 const MAX_ACCUMULATORS = 64 * 256;
+/** Columns of a mixed product: each thread of the widener has one. */
+const WIDENED_COLUMNS = 128;
 /** Registers per thread if two programs of eight warps each share a multiprocessor. */
 const HALF_REGISTERS = 128;
 
@@ -50,12 +52,13 @@ export function ringConfigs(
   const scaled = authorConfigs.flatMap((config) => scaledConfigs(config, ir, matched));
   const isScaled = scaled.length > 0;
   const pattern = isScaled ? matched : { ...matched, rowScales: undefined };
-  const pipelineConfigs = isScaled
-    ? scaled
-    : authorConfigs.flatMap((config) => pipelineConfigsOf(config, pattern, canShare));
+  const configsOf = (config: Config) =>
+    pattern.widening ? mixedConfigs(config, pattern) : pipelineConfigsOf(config, pattern, canShare);
+  const pipelineConfigs = isScaled ? scaled : authorConfigs.flatMap(configsOf);
+  const columns = pattern.widening ? String(WIDENED_COLUMNS) : `up to ${MAX_COLUMNS}`;
   if (pipelineConfigs.length === 0)
     notSpecializable(
-      `none of its configs has tiles that fit: of 64, 128 or 256 rows, up to ${MAX_COLUMNS} columns, and at least ${MIN_ACCUMULATORS} sums for each group of four warps`,
+      `none of its configs has tiles that fit: of 64, 128 or 256 rows, ${columns} columns, and at least ${MIN_ACCUMULATORS} sums for each group of four warps`,
       ir.at,
     );
   const textOf = (each: PipelineConfig) => JSON.stringify({ ...each, config: each.config.values });
@@ -103,6 +106,19 @@ function pipelineConfigsOf(config: Config, pattern: GemmPattern, canShare: boole
   return canShare && fitsTwice && !isPromoted
     ? [...exclusive, { config, consumers: 1, stages, pieces: 1, depth: 1, registers: HALF_REGISTERS }]
     : exclusive;
+}
+
+/** The config with most stages of a mixed product: pieces may be so narrow that they leave memory for one more. */
+function mixedConfigs(config: Config, pattern: GemmPattern): readonly PipelineConfig[] {
+  const footprint = tileFootprint(config, pattern);
+  if (footprint?.columns !== WIDENED_COLUMNS) return [];
+  const { rows, maxPieces } = footprint;
+  const consumers = rows > GROUP_ROWS ? 2 : 1;
+  const [wide, narrow] = [maxPieces, 2 * maxPieces].map((pieces): PipelineConfig => {
+    return { config, consumers, stages: stagesIn(SHARED_BYTES, footprint, pieces, 1), pieces, depth: 1 };
+  });
+  const best = wide && narrow && narrow.stages > wide.stages ? narrow : wide;
+  return best && best.stages >= 2 ? [best] : [];
 }
 
 // If scales pass through the ring buffer, a consumer holds one product beside its sum, or two.

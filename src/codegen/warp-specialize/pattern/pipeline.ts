@@ -1,13 +1,13 @@
 /**
  * The steps of a warp-specialized kernel's partitions. A producer loads blocks into a ring buffer in shared memory, and
- * one to three consumers multiply them. The emitter writes these steps as Gluon, and `protocol/proof.ts` proves their
- * barriers.
+ * one to three consumers multiply them. A widener may compute blocks in between. The emitter writes these steps as Gluon,
+ * and `protocol/proof.ts` proves their barriers.
  *
  * The ring buffer has STAGES slots. One barrier per slot completes when the slot's blocks have arrived, another when
  * every consumer has read them. A running iteration counter determines the slot (counter mod STAGES) and the phase of
  * its barriers (counter div STAGES mod 2).
  */
-export type BarrierName = "filled" | "emptied" | AttentionBarrier | StreamBarrier;
+export type BarrierName = "filled" | "emptied" | "packedFilled" | AttentionBarrier | StreamBarrier;
 
 /** Barriers of streamed products: those of the blocks that each consumer keeps, and of each streamed block. */
 export type StreamBarrier = "ownFilled" | `filled ${number}` | `emptied ${number}`;
@@ -32,6 +32,8 @@ export type PipelineStep =
   | { readonly kind: "blank"; readonly operand: number; readonly barrier: BarrierName }
   /** Reads a block into registers, or leaves it in shared memory for products. Its copy arrives at the barrier. */
   | { readonly kind: "take"; readonly operand: number; readonly barrier: BarrierName }
+  /** Computes an operand's block of the iteration in registers, from another one. */
+  | { readonly kind: "widen"; readonly from: number; readonly to: number }
   /** The loop of a GEMM, for sums in the tensor cores and for promoted sums. A constexpr may decide between them. */
   | { readonly kind: "sum"; readonly whole: readonly PipelineStep[]; readonly promoted: readonly PipelineStep[] }
   /** Multiplies both blocks of the iteration in pieces, and adds each piece to its sum once it is complete. */
@@ -78,7 +80,7 @@ export type PipelineStep =
 
 export interface Barrier {
   /** The number of arrivals that complete a phase. */
-  readonly arrivals: "one" | "consumers";
+  readonly arrivals: "one" | "producer and widener" | "consumers";
   /** The owner of each barrier: a slot of the ring buffer, or a consumer. */
   readonly per: "slot" | "consumer";
 }
@@ -89,6 +91,8 @@ export interface Pipeline {
   /** The operands of which each consumer has its own block. The others have one per slot. */
   readonly own: readonly number[];
   readonly producer: readonly PipelineStep[];
+  /** The partition that computes blocks between the producer and the consumers. */
+  readonly widener?: readonly PipelineStep[];
   readonly consumer: readonly PipelineStep[];
 }
 
@@ -206,6 +210,62 @@ export const gemmPipeline: Pipeline = productPipeline(
 
 /** A GEMM whose products are scaled. The scales of the rows pass through the ring buffer as well. */
 export const scaledPipeline: Pipeline = productPipeline([copyOf(0), copyOf(1), copyOf(ROW_SCALES)], scaledSum);
+
+/** The operand of a mixed product that is widened, and the block that it is computed from. */
+export const WIDENED = 1;
+export const PACKED = 3;
+
+/**
+ * A GEMM whose second factor is computed from a packed block. A slot has both. The producer fills it only after the
+ * consumers have emptied it, so that the widener, which waits for the packed block, need not wait for them.
+ */
+export const mixedPipeline: Pipeline = {
+  barriers: {
+    packedFilled: { arrivals: "one", per: "slot" },
+    filled: { arrivals: "producer and widener", per: "slot" },
+    emptied: { arrivals: "consumers", per: "slot" },
+  },
+  own: [],
+  producer: [
+    {
+      kind: "tiles",
+      body: [
+        {
+          kind: "turns",
+          body: [
+            { kind: "wait", barrier: "emptied", isPreviousPhase: true },
+            { kind: "expect", barrier: "packedFilled" },
+            { kind: "copy", operand: PACKED, barrier: "packedFilled" },
+            { kind: "expect", barrier: "filled" },
+            copyOf(0),
+            { kind: "advance" },
+          ],
+        },
+      ],
+    },
+  ],
+  widener: [
+    {
+      kind: "tiles",
+      body: [
+        {
+          kind: "turns",
+          body: [
+            { kind: "wait", barrier: "packedFilled" },
+            { kind: "widen", from: PACKED, to: WIDENED },
+            { kind: "fence" },
+            { kind: "release", barrier: "filled", age: 0, when: "always" },
+            { kind: "advance" },
+          ],
+        },
+      ],
+    },
+  ],
+  consumer: [
+    { kind: "tiles", body: [...wholeSum, { kind: "epilogue", piece: writePiece }] },
+    { kind: "drain", pending: "none" },
+  ],
+};
 
 /** Operand indices of attention. */
 export const QUERIES = 0;

@@ -1,5 +1,6 @@
 /** Checks that rows of tiles are independent, so that two warp groups may compute half of the rows each. */
 import { isLiteral, operandOf, type OpStatement, type Value } from "../../../ir/nodes.js";
+import type { Op } from "../../../ir/op.js";
 import { valuesIn, typedArguments } from "../../../ir/walk.js";
 import { number, symbol } from "../../../symbolic/term.js";
 import type { Dim } from "../../../types/shape.js";
@@ -38,9 +39,7 @@ class RowCheck {
   #isRowwise(source: Value, rowOperands: readonly Value[]): boolean {
     const { op, options, results } = this.statement;
     if (op.proof.foldSemantics) return this.#isFoldWithinRow(source);
-    // An op with a term or a class transfer combines only the same lanes of its operands.
-    const isLanewise = op.facts.lanewise || op.proof.term !== undefined || op.proof.classTransfer !== undefined;
-    if (isLanewise && !op.proof.lane) return true;
+    if (isLanewise(op)) return true;
     const hasLeadingRows = [...rowOperands, ...results].every((value) => this.#rowAxis(value) === 0);
     if (op.facts.preservesLeadingAxes && hasLeadingRows && Object.keys(options).length === 0) return true;
     const [result, extra] = results;
@@ -76,6 +75,13 @@ class RowCheck {
   #rowAxis(value: Value): number {
     return dimsOf(value).indexOf(this.rows);
   }
+}
+
+/** True if each lane of the result follows from the same lanes of the operands. */
+export function isLanewise({ facts, proof }: Op): boolean {
+  // An op with a term or a class transfer combines only the same lanes of its operands.
+  const isCombined = facts.lanewise === true || proof.term !== undefined || proof.classTransfer !== undefined;
+  return isCombined && !proof.lane;
 }
 
 function dimsOf({ type }: Value): readonly Dim[] {

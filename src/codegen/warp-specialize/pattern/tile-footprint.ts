@@ -33,9 +33,11 @@ export function tileFootprint(config: Config, pattern: GemmPattern): Footprint |
     shape,
     operands: [a, b],
     rowScales,
+    widening,
     stores,
   } = pattern;
   const [rows, columns, inner] = shape.map((dim) => sizeOf(dim, config));
+  const { packing = 1 } = widening ?? {};
   const minInner = INSTRUCTION_BYTES / bytesOf(a.block.tensor.dtype);
   if (!rows || !columns || !inner || columns > MAX_COLUMNS || columns < 16 || inner < minInner) return undefined;
   if (rows % GROUP_ROWS !== 0 || rows > 4 * GROUP_ROWS) return undefined;
@@ -49,7 +51,7 @@ export function tileFootprint(config: Config, pattern: GemmPattern): Footprint |
     columns,
     stageBytes:
       rows * (inner * bytesOf(a.block.tensor.dtype) + (rowScales ? bytesOf(rowScales.tensor.dtype) : 0)) +
-      inner * columns * bytesOf(b.block.tensor.dtype),
+      inner * columns * (bytesOf(b.block.tensor.dtype) / packing + (widening ? bytesOf(a.block.tensor.dtype) : 0)),
     outputBytes: (pieces, depth) =>
       widths.reduce((sum, { width, bytes }) => sum + (rows * width * bytes * depth) / pieces, 0),
     maxPieces: Math.min(...widths.map(({ width, bytes }) => (width * bytes) / MIN_PIECE_BYTES)),

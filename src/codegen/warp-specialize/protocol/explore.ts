@@ -14,7 +14,7 @@
  */
 import type { BarrierName } from "../pattern/pipeline.js";
 import { barrierAt, Layout, partitionAt } from "./layout.js";
-import { type Instruction, programOf, type ProtocolForm } from "./program.js";
+import { type Instruction, type Partition, partitionsOf, programOf, type ProtocolForm } from "./program.js";
 import {
   type Barrier,
   type Buffer,
@@ -45,6 +45,7 @@ export function exploreProtocol(form: ProtocolForm, limit = MOST_STATES): Protoc
 type InstructionOf<Kind extends Instruction["kind"]> = Extract<Instruction, { readonly kind: Kind }>;
 
 class Explorer {
+  readonly #partitions: readonly Partition[];
   readonly #programs: readonly (readonly Instruction[])[];
   readonly #layout: Layout;
   /**
@@ -55,16 +56,17 @@ class Explorer {
   readonly #mayIdle: boolean;
   /** True if consumers take iterations by two, of which the producer makes one after the other. */
   readonly #isPaired: boolean;
-  readonly #copies: readonly Pick<InstructionOf<"copy">, "operand" | "barrier">[];
+  /** The operands of which each barrier completes the blocks. */
+  readonly #fills: readonly Pick<InstructionOf<"copy">, "operand" | "barrier">[];
 
   constructor(form: ProtocolForm) {
-    const consumers = Array.from({ length: form.consumers }, (_, consumer) => consumer);
-    this.#programs = [undefined, ...consumers].map((consumer) => programOf(form, consumer));
+    this.#partitions = partitionsOf(form);
+    this.#programs = this.#partitions.map((partition) => programOf(form, partition));
     this.#layout = new Layout(form, this.#programs);
     this.#seesTiles = form.pipeline.producer.every((step) => step.kind !== "tiles" || step.body.length > 1);
     this.#isPaired = form.isPaired === true;
-    const copies = this.#programs.flat().filter((step) => step.kind === "copy");
-    this.#copies = [...new Map(copies.map((copy) => [`${copy.operand} ${copy.barrier}`, copy])).values()];
+    const fills = this.#programs.flatMap((program) => program.flatMap(fillOf));
+    this.#fills = [...new Map(fills.map((fill) => [`${fill.operand} ${fill.barrier}`, fill])).values()];
     this.#mayIdle = form.mayIdle;
   }
 
@@ -138,11 +140,7 @@ class Explorer {
       case "loop":
         return this.#loop(state, part, partition, instruction);
       case "repeat":
-        if (instruction.loop === "tiles" && this.#seesTiles && !partition.isTileOver)
-          throw new Fault(`${nameOf(part)} leaves out iterations of a tile`);
-        return instruction.loop === "tiles"
-          ? go(state, { at: instruction.head, tile: this.#layout.nextTile(partition) })
-          : go(state, { at: instruction.head, isLater: true });
+        return go(state, this.#afterIteration(part, partition, instruction));
       case "wait":
         return go(this.#wait(state, part, partition, instruction));
       case "arrive":
@@ -156,6 +154,10 @@ class Explorer {
         this.#checkHeld(state, part, partition, [read]);
         return go(this.#finishReads(state, part, partition, [read]));
       }
+      case "widen":
+        return go(this.#widen(state, part, partition, instruction), { isUnfenced: true });
+      case "fence":
+        return go(state, { isUnfenced: false });
       case "multiply": {
         const reads = instruction.reads.map((read): Buffer => ({ ...read, count: partition.count }));
         this.#checkHeld(state, part, partition, reads);
@@ -169,16 +171,34 @@ class Explorer {
         return go(after, { running: partition.running.slice(finishedCount) });
       }
       case "compute":
-        checkComplete(partition, part, instruction);
+        checkComplete(partition, this.#nameOf(part), instruction);
         return go(state);
       case "add":
-        if (partition.running.length > instruction.pending) throw new Fault(`${nameOf(part)} adds a product that runs`);
+        if (partition.running.length > instruction.pending)
+          throw new Fault(`${this.#nameOf(part)} adds a product that runs`);
         return go(state);
       case "advance":
-        return go(state, { count: partition.count + 1 });
+        return go(state, this.#afterAdvance(part, partition));
       default:
         return instruction satisfies never;
     }
+  }
+
+  /** The partition at the head of a loop, after an iteration of it. */
+  #afterIteration(
+    part: number,
+    partition: PartitionState,
+    { loop, head }: InstructionOf<"repeat">,
+  ): Partial<PartitionState> {
+    if (loop !== "tiles") return { at: head, isLater: this.#programs[part]?.some(isOfLater) === true };
+    if (this.#seesTiles && !partition.isTileOver)
+      throw new Fault(`${this.#nameOf(part)} leaves out iterations of a tile`);
+    return { at: head, tile: this.#layout.nextTile(partition) };
+  }
+
+  #afterAdvance(part: number, { count, clock }: PartitionState): Partial<PartitionState> {
+    const isAged = this.#programs[part]?.some(isOfEarlier) === true;
+    return { count: count + 1, ...(isAged && { earlierClock: clock }) };
   }
 
   /** The partition follows the next decision, or makes both if it is the first one there. */
@@ -260,7 +280,7 @@ class Explorer {
     const ahead = barrierAt(state, awaited.number).phase - awaited.phase;
     if (ahead < 0 || ahead > 1)
       throw new Fault(
-        `${instruction.barrier} is ${ahead < 0 ? "behind" : "ahead of"} the phase that ${nameOf(part)} waits for`,
+        `${instruction.barrier} is ${ahead < 0 ? "behind" : "ahead of"} the phase that ${this.#nameOf(part)} waits for`,
       );
     return ahead === 1;
   }
@@ -271,8 +291,8 @@ class Explorer {
     const now = barrierAt(state, number);
     const wait = { ...stampOf(partition, part), phase };
     const index = owner === undefined ? partition.count - lag * this.#layout.form.stages : partition.tile - lag;
-    const filled = this.#copies
-      .filter((copy) => copy.barrier === barrier)
+    const filled = this.#fills
+      .filter((fill) => fill.barrier === barrier)
       .map(({ operand }) => this.#layout.buffer({ operand, count: partition.count, owner }));
     return {
       ...state,
@@ -297,12 +317,16 @@ class Explorer {
   ): State {
     const number = this.#layout.barrier(barrier, owner, partition.count - age);
     if (number === undefined) return state;
+    if (partition.isUnfenced) throw new Fault(`${this.#nameOf(part)} arrives at ${barrier} before a fence`);
     const now = barrierAt(state, number);
     // Otherwise the arrival may fall into the previous phase, or hide it from a partition that waits for it.
     const isOrdered = now.waits.every((wait) => wait.phase >= now.phase - 1 && isBefore(wait, part, partition.clock));
     if (now.missing === 0 || !isOrdered) throw new Fault(`${barrier} may get more arrivals than a phase takes`);
-    const clock = partition.clock.with(part, (partition.clock[part] ?? 0) + 1);
-    const pendingClock = joinClocks(now.pendingClock, clock);
+    const arrivals = (partition.clock[part] ?? 0) + 1;
+    const clock = partition.clock.with(part, arrivals);
+    // An arrival may publish less than its partition has observed: the proof is then stricter, and states differ less.
+    const published = age > 0 ? partition.earlierClock.with(part, arrivals) : clock;
+    const pendingClock = joinClocks(now.pendingClock, published);
     const after = { ...now, missing: now.missing - 1, copies: now.copies + copies, pendingClock };
     return {
       ...state,
@@ -326,13 +350,17 @@ class Explorer {
     };
   }
 
+  #nameOf(part: number): string {
+    return nameOf(this.#partitions[part]);
+  }
+
   /** No step is possible: each partition has ended, or waits forever. */
   #checkEnd(state: State): void {
     for (const [part, partition] of state.partitions.entries()) {
       const instruction = this.#instruction(part, partition);
       if (instruction?.kind === "wait")
-        throw new Fault(`deadlock: ${nameOf(part)} waits forever for ${instruction.barrier}`);
-      if (partition.running.length > 0) throw new Fault(`${nameOf(part)} ends while a product runs`);
+        throw new Fault(`deadlock: ${this.#nameOf(part)} waits forever for ${instruction.barrier}`);
+      if (partition.running.length > 0) throw new Fault(`${this.#nameOf(part)} ends while a product runs`);
     }
     if (state.blocks.some((block) => block?.seenBy.length === 0)) throw new Fault("a copy is under way at the end");
   }
@@ -346,17 +374,9 @@ class Explorer {
     { operand, barrier, owner }: InstructionOf<"copy">,
   ): State {
     const buffer: Buffer = { operand, owner, count: partition.count };
-    const target = this.#layout.buffer(buffer);
-    const previous = state.blocks[target];
-    const overwrites = `a copy overwrites ${textOf(buffer)}`;
-    if (previous?.seenBy.length === 0) throw new Fault(`${overwrites} while another one fills it`);
-    const running = state.partitions.findIndex((each) =>
-      each.running.some(({ reads }) => reads.some((read) => this.#layout.buffer(read) === target)),
-    );
-    if (running >= 0) throw new Fault(`${overwrites} while a product of ${nameOf(running)} reads it`);
-    const early = previous?.reads.find((read) => !isBefore(read, part, partition.clock));
-    if (early) throw new Fault(`${overwrites} while ${nameOf(early.part)} may read it`);
-    const blocks = state.blocks.with(target, { index: indexOf(partition, owner), seenBy: [], reads: [] });
+    this.#checkFree(state, part, partition, buffer, "a copy");
+    const block = { index: indexOf(partition, owner), seenBy: [], reads: [] };
+    const blocks = state.blocks.with(this.#layout.buffer(buffer), block);
     const number = this.#layout.barrier(barrier, owner, partition.count);
     if (number === undefined) return { ...state, blocks };
     const now = barrierAt(state, number);
@@ -365,14 +385,44 @@ class Explorer {
     return { ...state, blocks, barriers: state.barriers.with(number, after) };
   }
 
+  /** Registers read one block of the slot and write another. The next arrival publishes both. */
+  #widen(state: State, part: number, partition: PartitionState, { from, to }: InstructionOf<"widen">): State {
+    const [source, target] = [from, to].map((operand): Buffer => ({
+      operand,
+      owner: undefined,
+      count: partition.count,
+    }));
+    if (!source || !target) throw new Error("a block is widened from one and to one");
+    this.#checkHeld(state, part, partition, [source]);
+    const after = this.#finishReads(state, part, partition, [source]);
+    this.#checkFree(after, part, partition, target, this.#nameOf(part));
+    const block = { index: partition.count, seenBy: [part], reads: [], write: stampOf(partition, part) };
+    return { ...after, blocks: after.blocks.with(this.#layout.buffer(target), block) };
+  }
+
+  /** @throws Fault if somebody may still read or fill the buffer. */
+  #checkFree(state: State, part: number, { clock }: PartitionState, buffer: Buffer, writer: string): void {
+    const target = this.#layout.buffer(buffer);
+    const previous = state.blocks[target];
+    const overwrites = `${writer} overwrites ${textOf(buffer)}`;
+    if (previous?.seenBy.length === 0) throw new Fault(`${overwrites} while another one fills it`);
+    const running = state.partitions.findIndex((each) =>
+      each.running.some(({ reads }) => reads.some((read) => this.#layout.buffer(read) === target)),
+    );
+    if (running >= 0) throw new Fault(`${overwrites} while a product of ${this.#nameOf(running)} reads it`);
+    const early = previous?.reads.find((read) => !isBefore(read, part, clock));
+    if (early) throw new Fault(`${overwrites} while ${this.#nameOf(early.part)} may read it`);
+  }
+
   #checkHeld({ blocks }: State, part: number, partition: PartitionState, reads: readonly Buffer[]): void {
     for (const buffer of reads) {
       const block = blocks[this.#layout.buffer(buffer)];
-      const reading = `${nameOf(part)} reads ${textOf(buffer)}`;
+      const reading = `${this.#nameOf(part)} reads ${textOf(buffer)}`;
       if (!block) throw new Fault(`${reading} before a copy`);
       if (block.index !== indexOf(partition, buffer.owner))
         throw new Fault(`${reading}, which holds that of another iteration`);
-      if (!block.seenBy.includes(part)) throw new Fault(`${reading} without a wait for its copy`);
+      if (!block.seenBy.includes(part) || (block.write && !isBefore(block.write, part, partition.clock)))
+        throw new Fault(`${reading} without a wait for its copy`);
     }
   }
 
@@ -386,9 +436,9 @@ class Explorer {
       if (block)
         blocks = blocks.with(index, { ...block, reads: [...others(block.reads, part), read].toSorted(byPart) });
       // The wait for the block counts as over only now: it is safe, and states differ less.
-      for (const copy of this.#copies) {
-        const number = this.#layout.barrier(copy.barrier, buffer.owner, buffer.count);
-        if (copy.operand !== buffer.operand || number === undefined) continue;
+      for (const fill of this.#fills) {
+        const number = this.#layout.barrier(fill.barrier, buffer.owner, buffer.count);
+        if (fill.operand !== buffer.operand || number === undefined) continue;
         const now = barrierAt(state, number);
         const waits = now.waits.map((wait) => (wait.part === part ? { ...wait, ...read } : wait));
         barriers = barriers.with(number, { ...now, waits });
@@ -398,9 +448,27 @@ class Explorer {
   }
 }
 
-function checkComplete({ running }: PartitionState, part: number, { products }: InstructionOf<"compute">): void {
+function checkComplete({ running }: PartitionState, name: string, { products }: InstructionOf<"compute">): void {
   const early = running.find(({ product }) => products.includes(product));
-  if (early) throw new Fault(`${nameOf(part)} uses product ${early.product} while it runs`);
+  if (early) throw new Fault(`${name} uses product ${early.product} while it runs`);
+}
+
+/** True if a tile skips the instruction in its first iteration. */
+const isOfLater = (instruction: Instruction): boolean => instruction.kind === "arrive" && instruction.isLater;
+
+/** True if the instruction belongs to the iteration before. */
+const isOfEarlier = (instruction: Instruction): boolean => instruction.kind === "arrive" && instruction.age > 0;
+
+/** The operand that an instruction of a program fills, and the barrier: for a write of registers, that of the next arrival. */
+function fillOf(
+  instruction: Instruction,
+  index: number,
+  program: readonly Instruction[],
+): readonly Pick<InstructionOf<"copy">, "operand" | "barrier">[] {
+  if (instruction.kind === "copy") return [{ operand: instruction.operand, barrier: instruction.barrier }];
+  if (instruction.kind !== "widen") return [];
+  const arrival = program.slice(index).find((each) => each.kind === "arrive");
+  return arrival ? [{ operand: instruction.to, barrier: arrival.barrier }] : [];
 }
 
 const stampOf = ({ clock }: PartitionState, part: number): Stamp => ({ part, arrivals: clock[part] ?? 0 });
@@ -420,7 +488,10 @@ const isBefore = ({ part, arrivals }: Stamp, self: number, clock: Clock): boolea
 const indexOf = ({ count, tile }: PartitionState, owner: number | undefined): number =>
   owner === undefined ? count : tile;
 
-const nameOf = (part: number): string => (part === 0 ? "the producer" : `consumer ${part - 1}`);
+function nameOf(partition: Partition | undefined): string {
+  if (partition === undefined) return "nobody";
+  return typeof partition === "string" ? `the ${partition}` : `consumer ${partition.consumer}`;
+}
 
 const textOf = ({ operand, owner }: Buffer): string =>
   owner === undefined ? `block ${operand} of a slot` : `block ${operand} of consumer ${owner}`;

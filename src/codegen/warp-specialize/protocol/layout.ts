@@ -26,6 +26,7 @@ export class Layout {
     const operands = programs.flat().flatMap((step): readonly number[] => {
       if (step.kind === "copy") return [step.operand];
       if (step.kind === "take") return [step.read.operand];
+      if (step.kind === "widen") return [step.from, step.to];
       return step.kind === "multiply" ? step.reads.map(({ operand }) => operand) : [];
     });
     this.#operands = Math.max(0, ...operands) + 1;
@@ -55,7 +56,9 @@ export class Layout {
         decisionCount: 0,
         isInPair: false,
         running: [],
+        isUnfenced: false,
         clock,
+        earlierClock: clock,
       })),
       barriers,
       blocks: Array.from({ length: this.#operands * (stages + consumers) }, () => undefined),
@@ -86,7 +89,8 @@ export class Layout {
 
   /** The arrivals that complete a phase. */
   arrivals(barrier: BarrierName): number {
-    return this.form.pipeline.barriers[barrier]?.arrivals === "consumers" ? this.form.consumers : 1;
+    const { arrivals = "one" } = this.form.pipeline.barriers[barrier] ?? {};
+    return { one: 1, "producer and widener": 2, consumers: this.form.consumers }[arrivals];
   }
 
   /** The number of the tile after this one; without barriers that count tiles, all have one number. */
@@ -152,7 +156,8 @@ export class Layout {
           product,
           reads: reads.map((each) => ({ ...each, count: each.count - count })),
         })),
-        clock: this.hasEnded(state, part) ? partition.clock.map(() => 0) : earlier(partition.clock),
+        clock: this.hasEnded(state, part) ? emptyClock : earlier(partition.clock),
+        earlierClock: this.hasEnded(state, part) ? emptyClock : earlier(partition.earlierClock),
       })),
       barriers,
       blocks: state.blocks.map((_, i) => {
@@ -162,8 +167,10 @@ export class Layout {
         if (!block) return undefined;
         const index = Math.max(-1, block.index - (isOwnBuffer ? tile : count));
         const reads = block.reads.map(stamp).filter(({ arrivals }) => arrivals >= 0);
-        // No later read accepts the block, so the buffer may as well be empty.
-        return index < 0 && reads.length === 0 && block.seenBy.length > 0 ? undefined : { ...block, index, reads };
+        const { write, ...others } = block;
+        // No later read accepts the block, so the buffer may as well be empty. Only the partition that wrote it overwrites it.
+        if (index < 0 && reads.length === 0 && block.seenBy.length > 0) return undefined;
+        return { ...others, index, reads, ...(write && index >= 0 && { write: stamp(write) }) };
       }),
       decisions: state.decisions.slice(decisionCount),
       past: state.past + count,

@@ -54,37 +54,50 @@ export type Instruction =
   | { readonly kind: "copy"; readonly operand: number; readonly barrier: BarrierName; readonly owner: Owner }
   | { readonly kind: "multiply"; readonly reads: readonly Read[]; readonly product: number }
   | { readonly kind: "take"; readonly read: Read }
+  /** Registers read a block of the slot, and write another one. */
+  | { readonly kind: "widen"; readonly from: number; readonly to: number }
+  /** Orders what registers read and wrote before what others do after the next arrival. */
+  | { readonly kind: "fence" }
   | { readonly kind: "settle"; readonly pending: number }
   | { readonly kind: "compute"; readonly products: readonly number[] }
   | { readonly kind: "add"; readonly pending: number }
   | { readonly kind: "advance" };
 
-/** The program of a consumer, or of the producer if it is undefined. */
-export function programOf(form: ProtocolForm, consumer: number | undefined): readonly Instruction[] {
-  return new Program(form, consumer).instructions;
+export type Partition = "producer" | "widener" | { readonly consumer: number };
+
+/** The partitions of a pipeline, the producer first. */
+export function partitionsOf({ pipeline, consumers }: ProtocolForm): readonly Partition[] {
+  const multiplying = Array.from({ length: consumers }, (_, consumer) => ({ consumer }));
+  return ["producer", ...multiplying, ...(pipeline.widener ? (["widener"] as const) : [])];
+}
+
+export function programOf(form: ProtocolForm, partition: Partition): readonly Instruction[] {
+  return new Program(form, partition).instructions;
 }
 
 export const isOwn = ({ barriers }: Pipeline, barrier: BarrierName): boolean => barriers[barrier]?.per === "consumer";
 
 class Program {
   readonly instructions: Instruction[] = [];
+  readonly consumer: number | undefined;
   readonly #spills: boolean;
   /** True in the loop of a tile's iterations. */
   #isInLoop = false;
 
   constructor(
     readonly form: ProtocolForm,
-    readonly consumer: number | undefined,
+    readonly partition: Partition,
   ) {
+    this.consumer = typeof partition === "string" ? undefined : partition.consumer;
     const isSpilled = form.hasLongHeads || form.consumers >= SPILL_QUERIES_CONSUMERS;
     this.#spills = isSpilled && form.pipeline.barriers.queriesFilled !== undefined;
-    this.#steps(consumer === undefined ? form.pipeline.producer : form.pipeline.consumer);
+    this.#steps(form.pipeline[typeof partition === "string" ? partition : "consumer"] ?? []);
   }
 
   /** The producer serves the consumers' own barriers one consumer after the other. */
   #steps(steps: readonly PipelineStep[]): void {
     const isServed = (step: PipelineStep) =>
-      this.consumer === undefined && "barrier" in step && isOwn(this.form.pipeline, step.barrier);
+      this.partition === "producer" && "barrier" in step && isOwn(this.form.pipeline, step.barrier);
     const served = steps.filter(isServed);
     for (const step of steps)
       if (!isServed(step)) this.#step(step, steps, this.consumer);
@@ -117,12 +130,8 @@ class Program {
         return this.#ifSeveral({ kind: "wait", barrier: "turnGiven", owner: consumer, lag: consumer === 0 ? 1 : 0 });
       case "give turn":
         return this.#ifSeveral(arrival("turnGiven", ((consumer ?? 0) + 1) % consumers));
-      case "expect": {
-        const isCopy = (each: PipelineStep) =>
-          (each.kind === "copy" || each.kind === "blank") && each.barrier === step.barrier;
-        const copies = steps.filter(isCopy).length;
-        return void instructions.push(arrival(step.barrier, ownerOf(step.barrier), { copies }));
-      }
+      case "expect":
+        return void instructions.push(expectation(step.barrier, ownerOf(step.barrier), steps));
       case "release":
         return this.#release(step, ownerOf(step.barrier));
       case "copy":
@@ -143,12 +152,15 @@ class Program {
       case "settle":
       case "add":
       case "advance":
+      case "widen":
         return void instructions.push(step);
-      // Only its own consumer sees a write: `writes.ts` has them.
+      case "fence":
+        if (this.partition === "widener") instructions.push(step);
+        return;
+      // Only its own consumer sees a write: `proof.ts` has them.
       case "epilogue":
       case "drain":
       case "stage":
-      case "fence":
       case "send":
         return;
       default:
@@ -187,6 +199,12 @@ class Program {
   #readOf(operand: number): Read {
     return { operand, owner: this.form.pipeline.own.includes(operand) ? this.consumer : undefined };
   }
+}
+
+/** The arrival that announces the copies of these steps to a barrier. */
+function expectation(barrier: BarrierName, owner: Owner, steps: readonly PipelineStep[]): Instruction {
+  const isCopy = (each: PipelineStep) => (each.kind === "copy" || each.kind === "blank") && each.barrier === barrier;
+  return arrival(barrier, owner, { copies: steps.filter(isCopy).length });
 }
 
 function arrival(

@@ -1,12 +1,6 @@
 /** The proof about the barriers of a warp-specialized kernel, in all of its configs. */
 import { hasLongHeads } from "../pattern/attention-configs.js";
-import {
-  attentionPipeline,
-  gemmPipeline,
-  scaledPipeline,
-  type Pipeline,
-  type PipelineStep,
-} from "../pattern/pipeline.js";
+import { attentionPipeline, type Pipeline, type PipelineStep } from "../pattern/pipeline.js";
 import type { Specialized } from "../pattern/specialize.js";
 import { exploreProtocol, type ProtocolVerdict } from "./explore.js";
 import type { ProtocolForm } from "./program.js";
@@ -55,7 +49,7 @@ function formsOf(specialized: Specialized): readonly KernelForm[] {
   }
   const outputs = new Set(pattern.stores.map(({ tensor }) => tensor)).size;
   if (pattern.rowScales) {
-    const scaled = { pipeline: scaledPipeline, mayIdle: false, isPromoted: true, outputs };
+    const scaled = { pipeline: specialized.pipeline, mayIdle: false, isPromoted: true, outputs };
     return configs.map(({ stages, consumers, pieces, depth, inFlight }) => ({
       ...scaled,
       stages,
@@ -65,7 +59,7 @@ function formsOf(specialized: Specialized): readonly KernelForm[] {
       isPaired: inFlight === 2,
     }));
   }
-  const common = { pipeline: gemmPipeline, mayIdle: false, outputs };
+  const common = { pipeline: specialized.pipeline, mayIdle: false, outputs };
   const sums = new Set(pattern.accumulation.arms.flatMap((arm) => (arm ? [arm.isPromoted] : [])));
   return configs.flatMap(({ stages, consumers, pieces, depth }) =>
     [...sums].map((isPromoted) => ({ ...common, stages, consumers, pieces, depth, isPromoted })),

@@ -31,8 +31,12 @@ export interface PartitionState {
   readonly isInPair: boolean;
   /** Its products that may still read these buffers, oldest first. */
   readonly running: readonly { readonly product: number; readonly reads: readonly Buffer[] }[];
+  /** True if its registers have read or written shared memory since the last fence. */
+  readonly isUnfenced: boolean;
   /** Its own entry counts all of its arrivals. */
   readonly clock: Clock;
+  /** The clock at the end of the iteration before. */
+  readonly earlierClock: Clock;
 }
 
 /** A step between two arrivals of a partition. Negative if every partition has observed the second one. */
@@ -60,6 +64,8 @@ export interface Block {
   readonly index: number;
   /** The partitions that have waited for it. */
   readonly seenBy: readonly number[];
+  /** The write of it, unless a copy fills it. */
+  readonly write?: Stamp;
   /** The ends of its reads. */
   readonly reads: readonly Stamp[];
 }

@@ -31,7 +31,7 @@ from .tiles import (
 )
 
 DTYPES = "int1 int8 int16 int32 int64 uint8 float16 bfloat16 float32 float64".split()
-LAYOUTS = "NVMMADistributedLayout DotOperandLayout SliceLayout NVMMASharedLayout AutoLayout".split()
+LAYOUTS = "BlockedLayout NVMMADistributedLayout DotOperandLayout SliceLayout NVMMASharedLayout AutoLayout".split()
 
 
 class Names(SimpleNamespace):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from triton.experimental.gluon.language._layouts import (
     AutoLayout,
+    BlockedLayout,
     DistributedLayout,
     DotOperandLayout,
     NVMMADistributedLayout,
@@ -73,9 +75,11 @@ def check_layout(layout: Any, rank: int, warps: int) -> None:
         base = base.parent
     if isinstance(base, Derived):
         return
-    if not isinstance(base, NVMMADistributedLayout):
+    if not isinstance(base, (BlockedLayout, NVMMADistributedLayout)):
         raise Unknown(f"the layout {base}")
-    across = base.warps_per_cta[0] * base.warps_per_cta[1]
+    if isinstance(base, BlockedLayout) and math.prod(base.threads_per_warp) != 32:
+        raise Fault(f"a warp has 32 threads, not those of {base}")
+    across = math.prod(base.warps_per_cta)
     if across != warps:
         raise Fault(f"a layout for {across} warps is used by {warps}: {base}")
     CHECKED[key] = layout

@@ -83,8 +83,12 @@ class Tile:
 
     __int__ = __index__
 
-    def to(self, dtype: Any) -> Tile:
-        return cast(self, dtype)
+    def to(self, dtype: Any, bitcast: bool = False) -> Tile:
+        if not bitcast:
+            return cast(self, dtype)
+        if self.data.element_size() != torch.empty(0, dtype=torch_dtype(dtype)).element_size():
+            raise Fault(f"a bitcast of {self.dtype} to {dtype}")
+        return Tile(self.data.view(torch_dtype(dtype)), dtype, self.layout)
 
     def reshape(self, *shape: Any) -> Tile:
         sizes = [*shape[0]] if isinstance(shape[0], (list, tuple)) else [*shape]

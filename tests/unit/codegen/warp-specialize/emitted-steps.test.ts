@@ -8,13 +8,22 @@ import { kernelOf } from "../../../support/operator-kernels.js";
 import {
   attentionPipeline,
   gemmPipeline,
+  mixedPipeline,
+  PACKED,
   type Pipeline,
   type PipelineStep,
   ROW_SCALES,
   scaledPipeline,
+  WIDENED,
 } from "../../../../src/codegen/warp-specialize/pattern/pipeline.js";
 import { specialize } from "../../../../src/codegen/warp-specialize/pattern/specialize.js";
-import { type Instruction, programOf, type Read } from "../../../../src/codegen/warp-specialize/protocol/program.js";
+import {
+  type Instruction,
+  type Partition,
+  partitionsOf,
+  programOf,
+  type Read,
+} from "../../../../src/codegen/warp-specialize/protocol/program.js";
 
 /** The pipeline of one of the operator's kernels, in whose golden file it stands. */
 function streamedPipeline(file: string): Pipeline | undefined {
@@ -63,6 +72,7 @@ function below(lines: readonly Line[], i: number): readonly Line[] {
 /** What decides the steps of a partition's text. */
 interface Case {
   readonly consumers: number;
+  readonly partition: Partition;
   /** One of the consumers. */
   readonly part: number;
   /** The arm of the author's branches. */
@@ -167,6 +177,12 @@ class Steps {
       expect(this.#place(read[2] ?? "", owner)).toBe("age 0");
       this.steps.push(`take ${this.operands.indexOf(read[1] ?? "")}`);
     }
+    const widened = /(\w+)_blocks\.index\((\w+)\)[^=]*\.(load\(layout\)|store\()/.exec(text);
+    if (widened) {
+      expect(this.#place(widened[2] ?? "", owner)).toBe("age 0");
+      this.steps.push(`${widened[3] === "store(" ? "store" : "take"} ${this.operands.indexOf(widened[1] ?? "")}`);
+    }
+    if (text === "fence_async_shared()" && this.decided.partition === "widener") this.steps.push("fence");
     const pending = /warpgroup_mma_wait\((\d)/.exec(text)?.[1];
     if (pending) this.steps.push(`settle ${pending}`);
     else if (/warpgroup_mma\(|_add_product\(/.test(text)) {
@@ -214,7 +230,10 @@ function textOf(step: Instruction): readonly string[] {
       return [`settle ${step.pending}`];
     case "take":
       return [step.read.owner === undefined ? `take ${step.read.operand}` : "take"];
+    case "widen":
+      return [`take ${step.from}`, `store ${step.to}`];
     case "advance":
+    case "fence":
       return [step.kind];
     case "compute":
     case "add":
@@ -242,6 +261,8 @@ function withoutIdle(pipeline: Pipeline): Pipeline {
   return { ...pipeline, consumer };
 }
 
+const SUFFIXES = { producer: "load", widener: "widen" } as const;
+
 const modules = readdirSync(FOLDER).map((file) => [file, readFileSync(join(FOLDER, file), "utf8")] as const);
 
 test.each(modules)("%s executes the steps that are proved", (file, python) => {
@@ -251,13 +272,17 @@ test.each(modules)("%s executes the steps that are proved", (file, python) => {
   );
   const streamed = streamedPipeline(file);
   const isScaled = python.includes("IN_FLIGHT");
-  const productPipeline = isScaled ? scaledPipeline : gemmPipeline;
-  const pipeline = streamed ?? (emitted.length === 2 ? productPipeline : attentionPipeline);
+  const isMixed = python.includes("widened_blocks");
+  const productPipeline = isScaled ? scaledPipeline : isMixed ? mixedPipeline : gemmPipeline;
+  const pipeline = streamed ?? (emitted.length <= 3 ? productPipeline : attentionPipeline);
   const barriers = Object.keys(pipeline.barriers).map((name, i) => [emitted[i] ?? "", name] as const);
-  const operands = Array.from(
+  const allocated = Array.from(
     python.matchAll(/(\w+)_blocks = gl\.allocate_shared_memory/g),
     ([, name = ""]) => name,
   ).slice(0, streamed ? undefined : pipeline === gemmPipeline ? 2 : 3);
+  const operands = isMixed ? ["a", "widened", "", "packed"] : allocated;
+  if (isMixed)
+    expect([operands[WIDENED], operands[PACKED], allocated]).toEqual(["widened", "packed", ["a", "packed", "widened"]]);
   const isLong = pipeline === attentionPipeline && python.includes('"PIECES"');
   const variants: readonly Partial<Case>[] = [
     {},
@@ -265,15 +290,17 @@ test.each(modules)("%s executes the steps that are proved", (file, python) => {
     ...(isLong ? [{ hasLongHeads: true }] : []),
   ];
   for (const consumers of python.includes('"CONSUMERS": 3') ? [1, 2, 3] : [1, 2])
-    for (const part of [undefined, ...Array.from({ length: consumers }, (_each, i) => i)])
+    for (const partition of partitionsOf({ pipeline, stages: 2, consumers, isPromoted: false, mayIdle: true }))
       for (const { arm = 0, inFlight = 1, hasLongHeads = false } of variants) {
-        const lines = bodyOf(python, part === undefined ? "load" : "multiply");
-        const decided = { consumers, part: part ?? 0, arm, inFlight, hasLongHeads };
+        const isConsumer = typeof partition !== "string";
+        const lines = bodyOf(python, isConsumer ? "multiply" : SUFFIXES[partition]);
+        const part = isConsumer ? partition.consumer : 0;
+        const decided = { consumers, partition, part, arm, inFlight, hasLongHeads };
         const { steps } = new Steps(barriers, operands, decided).run(lines);
         const proved = [pipeline, withoutIdle(pipeline)].flatMap((each) =>
           [false, true].map((isPromoted) => {
             const form = { stages: 2, consumers, isPromoted, isPaired: inFlight === 2, hasLongHeads, mayIdle: true };
-            return merged(programOf({ pipeline: each, ...form }, part).flatMap(textOf));
+            return merged(programOf({ pipeline: each, ...form }, partition).flatMap(textOf));
           }),
         );
         expect(proved, merged(steps)).toContain(merged(steps));

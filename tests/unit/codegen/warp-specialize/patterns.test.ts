@@ -24,6 +24,7 @@ import { NotSpecializable } from "../../../../src/codegen/warp-specialize/patter
 import type { KernelIR } from "../../../../src/ir/nodes.js";
 import { kernelOf } from "../../../support/operator-kernels.js";
 import * as attentions from "../fixtures/attentions.js";
+import * as mixed from "../fixtures/mixed.js";
 import * as near from "../fixtures/products.js";
 import * as modifications from "../fixtures/score-modifications.js";
 import * as streamed from "../fixtures/streamed.js";
@@ -64,6 +65,12 @@ describe("should recognize", () => {
     ["a product of 8-bit floats whose blocks have scales", fp8GemmBlockScaled, 1],
     ["a product that is added to its sum outside", near.promoted, 1],
     ["a product whose rows are scaled in the loop", near.scaledRows, 1],
+    ["a product with weights of 4 bits", int4Gemm, 1],
+    ["a product with weights of 8 bits", mixed.int8Weights, 1],
+    ["a product with weights of 8 bits, each column of which has a scale", mixed.int8Scaled, 1],
+    ["a product with such weights of each batch", mixed.int8Batched, 1],
+    ["a product with two weights in a byte", mixed.int4Pairs, 1],
+    ["a product with such weights, column by column", mixed.int4Columns, 1],
   ])("%s", (_, kernel, stores) => {
     const found = formOf(kernel);
     if (found instanceof NotSpecializable || found.kind !== "gemm") throw new Error(reasonOf(found));
@@ -86,6 +93,20 @@ describe("should recognize", () => {
     expect(found).toEqual([[{ ...values, GROUP_M: 8 }, 1, 3]]);
     for (const kernel of [gemm, gemmPersistent, gemmPersistentTma]) expect(shared(kernel)).toEqual([]);
   });
+});
+
+test("should load the scales of packed weights an iteration ahead, and give them as many slots as fit", () => {
+  const found = formOf(int4Gemm);
+  if (found instanceof NotSpecializable || found.kind !== "gemm") throw new Error(reasonOf(found));
+  expect(found.pattern.widening).toMatchObject({ packing: 8, isSwapped: false });
+  expect(found.widening?.ahead).toHaveLength(2);
+  expect(
+    found.configs.map(({ config, consumers, stages, pieces }) => [config.values["BLOCK_M"], consumers, stages, pieces]),
+  ).toEqual([
+    [64, 1, 7, 2],
+    [128, 2, 6, 4],
+    [256, 2, 4, 4],
+  ]);
 });
 
 describe("should recognize scales of rows", () => {
@@ -337,7 +358,34 @@ test.each([
     near.narrowRows,
     "its lanes do not count up from a scalar on two axes, as pid * BLOCK + tl.arange(0, BLOCK) does",
   ],
-  ["unpacked operands", int4Gemm, "its product takes an operand that is not loaded in the loop"],
+  ["a factor of two blocks", mixed.ofTwoBlocks, "it computes a factor from several blocks; the form widens one block"],
+  [
+    "a factor whose columns are mixed",
+    mixed.mixingColumns,
+    "tl.reshape may mix the columns of the block that it widens",
+  ],
+  [
+    "a factor of columns that lie side by side in memory",
+    mixed.fromColumns,
+    "the block that it widens is not [BLOCK_K, BLOCK_N], nor has it fewer rows by a power of two",
+  ],
+  [
+    "a factor whose product is scaled",
+    mixed.scaledOutside,
+    "it scales or chooses a product whose factor it computes in the loop",
+  ],
+  [
+    "a factor that needs a vector in two layouts",
+    mixed.inTwoLayouts,
+    "it combines numbers with the block both before and after tl.join, tl.permute or tl.reshape",
+  ],
+  ["a factor whose scales are found in a table", mixed.byTable, "its loads depend on other loads"],
+  ["a factor of float32", mixed.ofFloat32, "it widens to float32; the form widens to float16 and bfloat16"],
+  [
+    "a factor of too few columns",
+    mixed.narrowTiles,
+    "none of its configs has tiles that fit: of 64, 128 or 256 rows, 128 columns, and at least 8192 sums for each group of four warps",
+  ],
   ["scaled operands", gemmBlockScaled, "tl.dotScaled has no warp-specialized form"],
   ["rows put together", near.columnSums, "it combines rows"],
   ["a scan down the columns", near.scanned, "tl.cumsum may mix rows"],

@@ -2,8 +2,11 @@
 import { describe, expect, test } from "vitest";
 import {
   attentionPipeline,
+  type Barrier,
   type BarrierName,
   gemmPipeline,
+  mixedPipeline,
+  PACKED,
   type Pipeline,
   type PipelineStep,
   ROW_SCALES,
@@ -35,6 +38,8 @@ const scaledProducts: readonly Form[] = [2, 3, 5, 6].flatMap((stages) =>
     })),
   ),
 );
+/** A product with a factor that is widened. */
+const mixedProducts: readonly Form[] = products.filter(({ isPromoted }) => !isPromoted);
 /** Attention has two stages; one more shows that the plan does not depend on it. */
 const attentions: readonly Form[] = [
   ...[1, 2, 3].map((consumers) => ({ stages: 2, consumers })),
@@ -68,6 +73,9 @@ describe("should prove every launch", () => {
   test.each(scaledProducts)(`of a scaled product ${title}, in pairs: $isPaired`, (form) => {
     expectProved(exploreProtocol({ pipeline: scaledPipeline, ...form }));
   });
+  test.each(mixedProducts)("of a mixed product with $stages slots, $consumers consumers", (form) => {
+    expectProved(exploreProtocol({ pipeline: mixedPipeline, ...form }));
+  });
   test.each(attentions)(`of attention ${title}, with long heads: $hasLongHeads`, (form) => {
     expectProved(exploreProtocol({ pipeline: attentionPipeline, ...form }));
   });
@@ -77,6 +85,7 @@ describe("should prove every launch", () => {
   test.each(PIECES)("that writes $outputs tiles in $pieces pieces", (form) => {
     expect(writeFault(gemmPipeline, form)).toBeUndefined();
     expect(writeFault(scaledPipeline, form)).toBeUndefined();
+    expect(writeFault(mixedPipeline, form)).toBeUndefined();
     expect(writeFault(attentionPipeline, form)).toBeUndefined();
   });
 });
@@ -121,11 +130,15 @@ const inProducer = (pipeline: Pipeline, change: Change): Pipeline => ({
   ...pipeline,
   producer: changed(pipeline.producer, change),
 });
+const inWidener = (pipeline: Pipeline, change: Change): Pipeline => ({
+  ...pipeline,
+  widener: changed(pipeline.widener ?? [], change),
+});
 const inConsumer = (pipeline: Pipeline, change: Change): Pipeline => ({
   ...pipeline,
   consumer: changed(pipeline.consumer, change),
 });
-const withArrivals = (pipeline: Pipeline, barrier: BarrierName, arrivals: "one" | "consumers"): Pipeline => ({
+const withArrivals = (pipeline: Pipeline, barrier: BarrierName, arrivals: Barrier["arrivals"]): Pipeline => ({
   ...pipeline,
   barriers: { ...pipeline.barriers, [barrier]: { per: "slot", arrivals } },
 });
@@ -315,6 +328,76 @@ const scaledMistakes: readonly Mistake[] = [
   ],
 ];
 
+const widens = (change: Change) => inWidener(mixedPipeline, change);
+const fills = (change: Change) => inProducer(mixedPipeline, change);
+const multiplies = (change: Change) => inConsumer(mixedPipeline, change);
+/** The steps of the widener's iterations in another order. */
+const inOrder = (...kinds: readonly PipelineStep["kind"][]): Pipeline =>
+  widens((step) =>
+    step.kind === "turns"
+      ? { ...step, body: kinds.flatMap((kind) => step.body.filter((each) => each.kind === kind)) }
+      : step,
+  );
+
+const mixedMistakes: readonly Mistake[] = [
+  ["that widens without a wait", widens(without("wait")), /reads block 3 of a slot (before a copy|without a wait)/],
+  [
+    "whose widener waits for the other parity",
+    widens((step) => (step.kind === "wait" ? { ...step, isPreviousPhase: true } : step)),
+    /ahead of the phase that the widener waits for|reads block 3 of a slot (before a copy|without a wait)/,
+  ],
+  ["whose widener never arrives", widens(without("release")), /deadlock: the producer waits forever for emptied/],
+  ["whose widener widens nothing", widens(without("widen")), /reads block 1 of a slot before a copy/],
+  [
+    "whose widener arrives before it widens",
+    inOrder("wait", "release", "widen", "fence", "advance"),
+    /reads block 1 of a slot (before a copy|without a wait)/,
+  ],
+  ["whose widener has no fence", widens(without("fence")), /the widener arrives at filled before a fence/],
+  [
+    "whose widener fences before it widens",
+    inOrder("wait", "fence", "widen", "release", "advance"),
+    /the widener arrives at filled before a fence/,
+  ],
+  [
+    "that widens before it waits",
+    inOrder("widen", "wait", "fence", "release", "advance"),
+    /reads block 3 of a slot (before a copy|without a wait)/,
+  ],
+  [
+    "whose widener does not count turns",
+    widens(without("advance")),
+    /the widener overwrites block 1 of a slot while a product/,
+  ],
+  [
+    "whose producer leaves out the packed block",
+    fills(without("copy", (step) => "operand" in step && step.operand === PACKED)),
+    /reads block 3 of a slot before a copy/,
+  ],
+  ["whose producer announces no packed bytes", fills(without("expect", at("packedFilled"))), /not announced/],
+  [
+    "that fills a slot without a wait",
+    fills(without("wait")),
+    /overwrites block 3 of a slot|packedFilled may get more arrivals/,
+  ],
+  [
+    "that multiplies without a wait",
+    multiplies(without("wait")),
+    /reads block \d of a slot (before a copy|without a wait)/,
+  ],
+  ["that never empties a slot", multiplies(without("release")), /deadlock: the producer waits forever for emptied/],
+  [
+    "that empties a slot whose product runs",
+    multiplies((step) => (step.kind === "release" && step.when === "later" ? { ...step, age: 0 } : step)),
+    /deadlock|while a product of consumer \d reads it/,
+  ],
+  [
+    "where the producer alone fills a slot",
+    withArrivals(mixedPipeline, "filled", "one"),
+    /filled may get more arrivals|reads block 1 of a slot before a copy/,
+  ],
+];
+
 const loads = (change: Change) => inProducer(attentionPipeline, change);
 const uses = (change: Change) => inConsumer(attentionPipeline, change);
 
@@ -473,6 +556,7 @@ test.each([
 describe.each([
   ["a product", products, productMistakes],
   ["a scaled product", scaledProducts, scaledMistakes],
+  ["a mixed product", mixedProducts, mixedMistakes],
   ["attention", attentions, attentionMistakes],
   ["streamed products", streams, streamedMistakes],
 ])("should refute in each form a plan of %s", (_, forms, mistakes) => {

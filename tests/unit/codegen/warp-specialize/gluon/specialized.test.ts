@@ -10,6 +10,7 @@ import { fp8Gemm } from "../../../../../examples/fp8-gemm.js";
 import { gemmPersistentTma } from "../../../../../examples/gemm-persistent-tma.js";
 import { gemmTma } from "../../../../../examples/gemm-tma.js";
 import { gemm } from "../../../../../examples/gemm.js";
+import { int4Gemm } from "../../../../../examples/int4-gemm.js";
 import { linearGelu } from "../../../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../../../examples/relative-attention.js";
 import { softmax } from "../../../../../examples/softmax.js";
@@ -29,6 +30,7 @@ const specialized = [
   ["linear-gelu", linearGelu],
   ["fp8-gemm", fp8Gemm],
   ["fp8-gemm-block-scaled", fp8GemmBlockScaled],
+  ["int4-gemm", int4Gemm],
   ["scaled-rows", products.scaledRows],
   ["on-two-axes", products.onTwoAxes],
   ["twice", products.twice],
@@ -78,6 +80,7 @@ test.each([
   "linear-gelu",
   "fp8-gemm",
   "fp8-gemm-block-scaled",
+  "int4-gemm",
   "attention",
   "in-two-loops",
   "relative-attention",

@@ -224,26 +224,24 @@ def _fp8_gemm_block_scaled_multiply(
             gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], dtype=gl.float32), layout
         )
         index_1 = pid_n * BLOCK_N // 128
-        block_scale = gl.load(
+        scale = gl.load(
             b_scale_ptr
             + (index_1 * stride_b_scale_n_groups + 0 * stride_b_scale_k_groups),
             mask=(0 < index) & (index_1 < N_GROUPS),
             other=0.0,
         )
-        scale = block_scale
         if IN_FLIGHT == 2:
-            block_scale_1 = gl.load(
+            scale_1 = gl.load(
                 b_scale_ptr
                 + (index_1 * stride_b_scale_n_groups + 1 * stride_b_scale_k_groups),
                 mask=(1 < index) & (index_1 < N_GROUPS),
                 other=0.0,
             )
-            scale_1 = block_scale_1
             for group in range(0, index - 1, 2):
                 index_2 = group + 2
                 index_3 = group + 3
                 slot = turn % STAGES
-                block_scale_2 = gl.load(
+                block_scale = gl.load(
                     b_scale_ptr
                     + (
                         index_1 * stride_b_scale_n_groups
@@ -252,7 +250,7 @@ def _fp8_gemm_block_scaled_multiply(
                     mask=(index_2 < index) & (index_1 < N_GROUPS),
                     other=0.0,
                 )
-                block_scale_3 = gl.load(
+                block_scale_1 = gl.load(
                     b_scale_ptr
                     + (
                         index_1 * stride_b_scale_n_groups
@@ -299,12 +297,12 @@ def _fp8_gemm_block_scaled_multiply(
                 mbarrier.arrive(emptied.index(slot))
                 acc += products_4 * (scales_1 * scale_1)[:, None]
                 turn += 1
-                scale = block_scale_2
-                scale_1 = block_scale_3
+                scale = block_scale
+                scale_1 = block_scale_1
         for group in range((index // 2) * 2 if IN_FLIGHT == 2 else 0, index):
             index_2 = group + 1
             slot = turn % STAGES
-            block_scale_1 = gl.load(
+            block_scale = gl.load(
                 b_scale_ptr
                 + (
                     index_1 * stride_b_scale_n_groups
@@ -331,7 +329,7 @@ def _fp8_gemm_block_scaled_multiply(
             mbarrier.arrive(emptied.index(slot))
             acc += products_1 * (scales * scale)[:, None]
             turn += 1
-            scale = block_scale_1
+            scale = block_scale
         _write_pieces(
             acc.to(c_blocks.dtype),
             c_desc,

@@ -26,6 +26,7 @@ from typing import Any
 import gluon_attention as attention
 import gluon_flex as flex
 import gluon_float8 as float8
+import gluon_int4 as int4
 import gluon_random
 from gluon_modules import load, say, tuner_of
 
@@ -55,8 +56,16 @@ TIMED = [
 ]
 
 
+DTYPES = ("float16", "bfloat16")
+
+
+def kind_of(name: str) -> Any:
+    """The module with the sizes, the dtypes and the problems of a product."""
+    return next((each for each in (float8, int4) if name in each.NAMES), sys.modules[__name__])
+
+
 def problem_of(name: str, shape: tuple[int, int, int], dtype: str) -> Any:
-    return (float8.Problem if name in float8.NAMES else Problem)(name, shape, dtype)
+    return kind_of(name).Problem(name, shape, dtype)
 
 
 class Problem:
@@ -111,9 +120,7 @@ def compare(name: str, module: Any) -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
     tuner = tuner_of(module)
     configs = list(tuner.configs)
-    is_float8 = name in float8.NAMES
-    shapes = float8.SHAPES if is_float8 else SHAPES
-    dtypes = ("promoted", "fast") if is_float8 else ("float16", "bfloat16")
+    shapes, dtypes = kind_of(name).SHAPES, kind_of(name).DTYPES
     for index, config in enumerate(configs):
         tuner.configs = [config]
         tuner.cache.clear()
@@ -138,7 +145,7 @@ def compare(name: str, module: Any) -> None:
                 if not (off <= max(2 * own, step)) or not stable:
                     wrong.append([shape, dtype, off, own, stable])
         spills = sorted({binary.n_spills for kept in tuner.fn.device_caches.values() for binary in kept[0].values()})
-        say(compared=name, config=index, constants=config.kwargs, cases=2 * len(shapes), wrong=wrong, spills=spills, seconds=round(time.time() - began, 1))
+        say(compared=name, config=index, constants=config.kwargs, cases=len(dtypes) * len(shapes), wrong=wrong, spills=spills, seconds=round(time.time() - began, 1))
     tuner.configs = configs
     tuner.cache.clear()
 
@@ -229,7 +236,7 @@ def measure(name: str, module: Any, size: int, dtype: str) -> None:
 def steps(folder: Path, only: str) -> list[tuple[str, ...]]:
     names = sorted(path.stem for path in folder.glob("*.py"))
     every = [("compare", name) for name in names]
-    every += [("measure", *map(str, each)) for each in [*TIMED, *float8.TIMED, *attention.TIMED, *flex.TIMED] if each[0] in names]
+    every += [("measure", *map(str, each)) for each in [*TIMED, *float8.TIMED, *int4.TIMED, *attention.TIMED, *flex.TIMED] if each[0] in names]
     return [step for step in every if only == "" or any(is_wanted(step, each) for each in only.split(","))]
 
 

@@ -11,6 +11,7 @@ import { attention } from "../examples/flash-attention.js";
 import { fp8GemmBlockScaled } from "../examples/fp8-gemm-block-scaled.js";
 import { fp8Gemm } from "../examples/fp8-gemm.js";
 import { gemm } from "../examples/gemm.js";
+import { int4Gemm } from "../examples/int4-gemm.js";
 import { gemmPersistentTma } from "../examples/gemm-persistent-tma.js";
 import { gemmTma } from "../examples/gemm-tma.js";
 import { linearGelu } from "../examples/linear-gelu.js";
@@ -18,6 +19,7 @@ import { relativeAttention } from "../examples/relative-attention.js";
 import { inOneLoop, inTwoLoops, unmasked, windowed } from "../tests/unit/codegen/fixtures/attentions.js";
 import * as modifications from "../tests/unit/codegen/fixtures/score-modifications.js";
 import { randomAttention } from "../tests/kernels/random/random-attentions.js";
+import { randomMixed } from "../tests/kernels/random/random-mixed.js";
 import { randomProduct } from "../tests/kernels/random/random-products.js";
 import { resultFile, runOrPrepare } from "./in-python.js";
 
@@ -28,6 +30,7 @@ const examples = [
   linearGelu,
   fp8Gemm,
   fp8GemmBlockScaled,
+  int4Gemm,
   attention,
   relativeAttention,
 ];
@@ -49,7 +52,7 @@ async function emitInto(folder: string): Promise<void> {
   }
   const random = join(folder, "random");
   mkdirSync(random, { recursive: true });
-  const randomModules = [randomProduct, randomAttention].flatMap((draw) =>
+  const randomModules = [randomProduct, randomMixed, randomAttention].flatMap((draw) =>
     Array.from({ length: EACH }, (_, i) => draw(i)),
   );
   for (const { name, kernel } of randomModules)

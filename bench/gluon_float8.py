@@ -24,6 +24,8 @@ SHAPES = [
     (4096, 512, 1024),
     (300, 2064, 4112),
 ]
+#: How the tensor cores' sums are added up.
+DTYPES = ("promoted", "fast")
 GROUP = 128
 
 

@@ -9,6 +9,7 @@ import { gemmPersistentTma } from "../../../examples/gemm-persistent-tma.js";
 import { gemmPersistent } from "../../../examples/gemm-persistent.js";
 import { gemmTma } from "../../../examples/gemm-tma.js";
 import { gemm } from "../../../examples/gemm.js";
+import { int4Gemm } from "../../../examples/int4-gemm.js";
 import { linearGelu } from "../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../examples/relative-attention.js";
 import { inTwoLoops } from "../../unit/codegen/fixtures/attentions.js";
@@ -42,6 +43,7 @@ const sanitized: readonly Sanitized[] = [
   { form: "persistent product", kernel: gemmPersistentTma, launches: products },
   { form: "8-bit product", kernel: fp8Gemm, launches: [false, true].map((flag) => ({ inputs: product, flag })) },
   { form: "8-bit product, scaled by blocks", kernel: fp8GemmBlockScaled, launches: products },
+  { form: "mixed product", kernel: int4Gemm, launches: [{ inputs: { M: 2064, GROUPS: 5, N_WORDS: 258 } }] },
   {
     form: "attention",
     kernel: attention,
@@ -66,6 +68,12 @@ interface Fault {
 const faults: readonly Fault[] = [
   { name: "gemm_reads_early", kernel: gemm, wait: /mbarrier\.wait\(filled\.[^\n]*/g, launch: { inputs: product } },
   { name: "gemm_loads_early", kernel: gemm, wait: /mbarrier\.wait\(emptied\.[^\n]*/g, launch: { inputs: product } },
+  {
+    name: "int4_widens_early",
+    kernel: int4Gemm,
+    wait: /mbarrier\.wait\(packed_filled\.[^\n]*/g,
+    launch: { inputs: { M: 2064, GROUPS: 5, N_WORDS: 258 } },
+  },
   {
     name: "attention_reads_early",
     kernel: attention,

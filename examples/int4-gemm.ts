@@ -47,8 +47,8 @@ export const int4Gemm = kernel(
     autotune: {
       key: ["M", "N", "K", "GROUP_SIZE"],
       configs: [
-        { BLOCK_M: 16, BLOCK_N: 32, BLOCK_K: 128, GROUP_M: 8, numWarps: 4, numStages: 4 },
-        { BLOCK_M: 16, BLOCK_N: 64, BLOCK_K: 128, GROUP_M: 8, numWarps: 4, numStages: 4 },
+        { BLOCK_M: 16, BLOCK_N: 32, BLOCK_K: 128, GROUP_M: 8, numWarps: 8, numStages: 5 },
+        { BLOCK_M: 16, BLOCK_N: 32, BLOCK_K: 128, GROUP_M: 8, numWarps: 2, numStages: 3 },
         { BLOCK_M: 32, BLOCK_N: 64, BLOCK_K: 64, GROUP_M: 8, numWarps: 4, numStages: 4 },
         { BLOCK_M: 64, BLOCK_N: 128, BLOCK_K: 64, GROUP_M: 8, numWarps: 4, numStages: 4 },
         // With 128 registers, two programs share a multiprocessor: one multiplies while the other widens.

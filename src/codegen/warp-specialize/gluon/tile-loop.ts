@@ -96,11 +96,8 @@ export class TileLoop {
       const count = productOf(otherSizes);
       const neighbors = py.number(String(NEIGHBORS));
       // If all tiles take equally long, all of a head come first.
-      const group = !branch
-        ? neighbors
-        : branch.isThen
-          ? py.conditional(neighbors, flag, size)
-          : py.conditional(size, flag, neighbors);
+      const [then, otherwise] = branch?.isThen === false ? [size, neighbors] : [neighbors, size];
+      const group = branch ? py.conditional(then, flag, otherwise) : neighbors;
       return py.call(SWIZZLE_2D, py.binary(index, "//", count), py.binary(index, "%", count), size, count, group);
     };
     const operands = [tile, sizeOf(sizes, axis), branch?.condition ?? TRUE, ...sizes.toSpliced(axis, 1)] as const;

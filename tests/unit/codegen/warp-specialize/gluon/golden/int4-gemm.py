@@ -79,8 +79,8 @@ def two_weights(words, zero, scale):
             maxnreg=None if torch.version.hip else maxnreg,
         )
         for BLOCK_M, BLOCK_N, BLOCK_K, num_warps, num_stages, maxnreg in [
-            (16, 32, 128, 4, 4, None),
-            (16, 64, 128, 4, 4, None),
+            (16, 32, 128, 8, 5, None),
+            (16, 32, 128, 2, 3, None),
             (32, 64, 64, 4, 4, None),
             (64, 128, 64, 4, 4, None),
             (128, 128, 64, 8, 3, 128),

@@ -37,7 +37,10 @@ const folder = resolve(folderName);
 const seed = Number(flags.seed);
 
 /** A kernel with the types that were found, or why Triton does not compile it. */
-type Found = { readonly types: string; readonly read: ReadKernel } | { readonly refused: string };
+type Found =
+  | { readonly types: string; readonly read: ReadKernel }
+  /** `lacks` is true if the kernel uses what this Triton or this machine does not have, with all types. */
+  | { readonly refused: string; readonly lacks?: boolean };
 /** With `placeholders`, the file imports packages that are not installed. */
 type Answer =
   { readonly kernels: Readonly<Record<string, Found>>; readonly placeholders: boolean } | { readonly failed: string };
@@ -102,7 +105,7 @@ const tally = await ImportTally.open({
 });
 const types = new Types(python);
 const launchedByFile = await types.launchedKernels();
-const counts = { files: 0, launched: 0, unreadable: 0, uncompiled: 0, placeholders: 0, kernels: 0 };
+const counts = { files: 0, launched: 0, unreadable: 0, uncompiled: 0, lacking: 0, placeholders: 0, kernels: 0 };
 const repositories = new Set<string>();
 console.log(`seed ${seed}: ${Object.keys(launchedByFile).length} files that launch a kernel, in ${folder}`);
 for (const file of drawOrder(Object.keys(launchedByFile))) {
@@ -122,7 +125,8 @@ types.stop();
 
 async function add(file: string, kernel: string, found: Found, placeholders: boolean): Promise<void> {
   if ("refused" in found || "refused" in found.read) {
-    counts.uncompiled++;
+    if ("refused" in found && found.lacks === true) counts.lacking++;
+    else counts.uncompiled++;
     log({ file, kernel, uncompiled: "refused" in found ? found.refused : found.read });
     return;
   }

@@ -25,8 +25,12 @@ export interface ImportDraw extends ImportPart {
   /** The drawn files, and the kernels that they launch. */
   readonly files: number;
   readonly launched: number;
-  /** The kernels of files that cannot be imported, and those for which no types were found. */
+  /**
+   * The kernels of files that cannot be imported, those that use what this Triton or this machine lacks, and those for
+   * which no types were found.
+   */
   readonly unreadable: number;
+  readonly lacking: number;
   readonly uncompiled: number;
   /** Kernels that were imported, and those of them whose files import packages that are not installed. */
   readonly kernels: number;

@@ -17,18 +17,23 @@ import signal
 import sys
 import textwrap
 import time
+import types
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
 import torch  # noqa: E402
 import triton.language as tl  # noqa: E402
+from tilescript_worker import importing  # noqa: E402
 from tilescript_worker.block_pointers import block_pointers  # noqa: E402
+from tilescript_worker.call_sites import sites_in_file  # noqa: E402
 from tilescript_worker.host import decorators_of, first_config  # noqa: E402
 from tilescript_worker.importing import kernels_of, read_kernels  # noqa: E402
 from tilescript_worker.recording import Recording, simulated_gpu  # noqa: E402
 from tilescript_worker.ttir import Argument, ttir  # noqa: E402
 from tilescript_worker.user_file import import_user_file  # noqa: E402
+from triton._utils import canonicalize_dtype  # noqa: E402
 from triton.compiler.errors import CompilationError  # noqa: E402
 from triton.runtime.autotuner import Heuristics  # noqa: E402
 from triton.runtime.jit import JITFunction  # noqa: E402
@@ -64,6 +69,12 @@ SMALL_CONSTANTS = (
     (r"dim|head_?size|^d$|block|^b[a-z]?$|tile|chunk|size", 64),
     (r"head|^h$|hq|num|^n_|groups?|ratio|top_?k|stride|nh", 4),
     (r"seed", 1),
+)
+
+
+# Reasons of Triton's that no types change: the kernel uses what this Triton, or this machine, does not have.
+LACKING = (
+    r"unexpected keyword argument|has no attribute|Cannot access global variable|Did you forget to add @triton\.jit"
 )
 
 
@@ -292,7 +303,8 @@ def guesses_of(kernel, launch):
                 options = [param.default, *(each for each in options if each != param.default)]
             guesses[name] = [Argument("constant", value=each) for each in options]
         elif name in uses.pointers:
-            dtypes = dict.fromkeys([pointer_dtype(name, uses), HALF, SINGLE, INT, LONG, BOOL, "u8", "bf16", "i8"])
+            passed = [canonicalize_dtype(each) for each in launch.get(name, ()) if isinstance(each, torch.dtype)]
+            dtypes = dict.fromkeys([*passed, pointer_dtype(name, uses), HALF, SINGLE, INT, LONG, BOOL, "u8", "bf16", "i8"])
             guesses[name] = [*(Argument("pointer", each) for each in dtypes), Argument("scalar", INT)]
         else:
             guesses[name] = scalars_for(name, param, uses)
@@ -337,7 +349,7 @@ def scalars_for(name, param, uses):
 
 def constants_for(name, uses, launch):
     lower = name.lower()
-    options = list(launch.get(name, ()))
+    options = [each for each in launch.get(name, ()) if not isinstance(each, torch.dtype)]
     strings = [each for each in uses.compared.get(name, ()) if isinstance(each, str)]
     numbers = [each for each in uses.compared.get(name, ()) if type(each) is int]
     if strings:
@@ -476,17 +488,41 @@ def text_of(name, argument):
     return f"{name}={value}" if isinstance(value, tl.dtype) else None
 
 
-def literals(file, kernel):
-    """The literal keywords of the launches of a kernel, as constants."""
+def launched_values(file, kernel):
+    """What the launches of a kernel in its file pass: constants, and the dtypes of tensors."""
     found = {}
-    for node in ast.walk(ast.parse(Path(file).read_text(encoding="utf8", errors="replace"))):
-        is_launch = isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
-        if not is_launch or getattr(node.func.value, "id", "") != kernel:
-            continue
-        for each in node.keywords:
-            if isinstance(each.value, ast.Constant):
-                found.setdefault(each.arg, []).append(each.value.value)
+    for site in sites_in_file(file, kernel.__name__, list(kernel.arg_names)):
+        for name in kernel.arg_names:
+            for step in reversed(site.argument_steps(name)):
+                found.setdefault(name, []).extend(values_of(step, kernel.fn.__globals__))
     return found
+
+
+# Methods that convert a tensor, by the dtype of the result.
+CONVERSIONS = {"float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16, "int": torch.int32}
+CONVERSIONS |= {"long": torch.int64, "bool": torch.bool, "double": torch.float64}
+FACTORY = r"^(new_)?(empty|zeros|ones|full|arange|tensor|rand|randn|randint|empty_strided)(_like)?$|^to$"
+
+
+def values_of(node, globals_):
+    """The values of an expression without variables of a function; the dtype of a tensor that it makes."""
+    if isinstance(node, ast.IfExp):
+        return [*values_of(node.body, globals_), *values_of(node.orelse, globals_)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in CONVERSIONS:
+            return [CONVERSIONS[node.func.attr]]
+        dtypes = [each.value for each in node.keywords if each.arg == "dtype"]
+        dtypes += node.args if node.func.attr == "to" else []
+        if re.search(FACTORY, node.func.attr):
+            return [value for each in dtypes for value in values_of(each, globals_) if isinstance(value, torch.dtype)]
+    if any(isinstance(each, ast.Call) for each in ast.walk(node)):
+        return []
+    try:
+        value = eval(compile(ast.Expression(node), "", "eval"), dict(globals_))
+    except Exception:
+        return []
+    value = getattr(value, "value", value)
+    return [value] if isinstance(value, (bool, int, float, str, tl.dtype, torch.dtype)) or value is None else []
 
 
 def launched_in(text):
@@ -518,27 +554,28 @@ def listing(folder):
     return files
 
 
-def read_file(file, names):
+def read_file(file, names, way):
     """The types of the kernels of a file."""
     with block_pointers():
         with simulated_gpu(Recording()):
-            module = import_user_file(file)
+            module = import_statements(file) if way == WAYS[-1] else import_user_file(file)
         kernels = kernels_of(module, os.path.realpath(file))
         result = {}
         for name in names:
             kernel = kernels.get(name)
             if kernel is None:
-                result[name] = {"refused": "the imported file has no such kernel"}
+                result[name] = {"refused": "the imported file has no such kernel", "absent": True}
                 continue
             try:
-                types, reason = types_of(kernel, literals(file, name))
+                types, reason = types_of(kernel, launched_values(file, kernel))
             except Exception as error:
                 types, reason = None, f"{type(error).__name__}: {error}"
             if types is None:
-                result[name] = {"refused": reason}
+                result[name] = {"refused": reason, "lacks": re.search(LACKING, reason) is not None}
                 continue
             signature = {each: argument_json(argument) for each, argument in types.items()}
-            read = read_kernels({"file": file, "kernels": [name], "types": signature})["kernels"][0]
+            with mock.patch.object(importing, "import_user_file", lambda _: module):
+                read = read_kernels({"file": file, "kernels": [name], "types": signature})["kernels"][0]
             result[name] = {"types": ",".join(text_of(*each) for each in types.items()), "read": read}
     return {"kernels": result}
 
@@ -553,16 +590,52 @@ def argument_json(argument):
     return {"kind": "constant", "value": {"what": "constant", "of": type(value).__name__, "value": value}}
 
 
+def import_statements(path):
+    """Imports a file whose top-level code fails: each statement alone. Names of failed ones are placeholders."""
+    from sitecustomize import Placeholder
+
+    folder, names = os.path.dirname(path), [Path(path).stem]
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder, package = os.path.split(folder)
+        names.insert(0, package)
+    sys.path[:0] = [os.path.dirname(path), folder]
+    for depth in range(1, len(names)):
+        package = types.ModuleType(".".join(names[:depth]))
+        package.__path__ = [os.path.join(folder, *names[:depth])]
+        sys.modules.setdefault(package.__name__, package)
+    module = sys.modules[".".join(names)] = types.ModuleType(".".join(names))
+    module.__file__, module.__package__ = path, ".".join(names[:-1])
+    for statement in ast.parse(Path(path).read_text(encoding="utf8", errors="replace")).body:
+        try:
+            exec(compile(ast.Module([statement], []), path, "exec"), module.__dict__)
+        except Exception:
+            for name in names_bound_by(statement):
+                module.__dict__.setdefault(name, Placeholder(name))
+    return module
+
+
+def names_bound_by(statement):
+    for node in ast.walk(statement):
+        if isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".")[0]
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+# Ways to import a file, each for the files that the one before it cannot import.
+WAYS = ("as it is", "with placeholders", "by statements")
+
+
 def in_fork(request):
-    """Each file is read in its own process, because imported modules stay loaded. First without placeholders."""
-    for needs_placeholders in (False, True):
-        answer = forked(request, needs_placeholders)
-        if "kernels" in answer:
-            return {**answer, "placeholders": needs_placeholders}
+    """Each file is read in its own process, because imported modules stay loaded."""
+    for way in WAYS:
+        answer = forked(request, way)
+        if "kernels" in answer and (way == WAYS[-1] or not all("absent" in each for each in answer["kernels"].values())):
+            return {**answer, "placeholders": way != WAYS[0]}
     return answer
 
 
-def forked(request, needs_placeholders):
+def forked(request, way):
     receiver, sender = os.pipe()
     child = os.fork()
     if child == 0:
@@ -572,12 +645,12 @@ def forked(request, needs_placeholders):
         os.dup2(null, 1)
         os.dup2(null, 2)
         try:
-            if needs_placeholders:
+            if way != WAYS[0]:
                 sys.path.insert(0, str(Path(__file__).resolve().parent / "absent-packages"))
                 sys.modules.pop("sitecustomize", None)
                 __import__("sitecustomize")
                 sys.path.pop(0)
-            answer = read_file(request["file"], request["kernels"])
+            answer = read_file(request["file"], request["kernels"], way)
         except BaseException as error:
             answer = {"failed": f"{type(error).__name__}: {error}"[:300]}
         with os.fdopen(sender, "w") as pipe:

@@ -6,6 +6,7 @@ import ast
 import linecache
 import os
 from collections.abc import Sequence
+from itertools import takewhile
 from types import FrameType
 from typing import Any
 
@@ -24,7 +25,7 @@ class CallSite:
         self._params = params
         self._definitions = _definitions(scope)
         self._arguments = {
-            **dict(zip(params, call.args, strict=False)),
+            **dict(zip(params, takewhile(lambda each: not isinstance(each, ast.Starred), call.args), strict=False)),
             **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg},
         }
         assert isinstance(call.func, ast.Subscript)
@@ -39,17 +40,24 @@ class CallSite:
 
     def grid(self) -> list[Tree] | None:
         """The number of programs on each axis."""
+        sizes = self.sizes()
+        trees = [tree for tree in sizes if tree is not None]
+        return trees if trees and len(trees) == len(sizes) else None
+
+    def sizes(self) -> list[Tree | None]:
+        """The number of programs on each axis that has an expression; empty if the axes are unknown."""
         node, meta = self._grid, None
         for step in self._steps(self._grid):
             node = step
         if isinstance(node, ast.Lambda | ast.FunctionDef):
             expression = returned_expression(node)
             if expression is None or len(node.args.args) != 1:
-                return None
+                return []
             node, meta = expression, node.args.args[0].arg
         sizes = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
-        trees = [tree for size in sizes if (tree := tree_of(size, self._leaf(meta))) is not None]
-        return trees if len(trees) == len(sizes) else None
+        trees = [tree_of(size, self._leaf(meta)) for size in sizes]
+        # One expression may also be a tuple.
+        return [] if sizes == [node] and trees == [None] else trees
 
     def grid_text(self) -> str:
         *_, last = self._steps(self._grid)
@@ -60,12 +68,14 @@ class CallSite:
         expression = self._arguments.get(param)
         return None if expression is None else tree_of(expression, self._leaf(excluded=param))
 
-    def argument_text(self, param: str) -> str | None:
+    def argument_steps(self, param: str) -> list[Any]:
+        """The expression of a parameter's argument, followed by the definitions that it resolves to."""
         expression = self._arguments.get(param)
-        if expression is None:
-            return None
-        *_, last = self._steps(expression)
-        return _normalized_text(last)
+        return [] if expression is None else self._steps(expression)
+
+    def argument_text(self, param: str) -> str | None:
+        steps = self.argument_steps(param)
+        return _normalized_text(steps[-1]) if steps else None
 
     def _leaf(self, meta: str | None = None, excluded: str | None = None, depth: int = 0) -> Leaf:
         def leaf(node: ast.expr) -> Tree | None:
@@ -140,6 +150,18 @@ def _normalized_text(node: ast.AST) -> str:
     return ast.unparse(_SizeToShape().visit(copied)).strip()
 
 
+def sites_in_file(file: str, kernel: str, params: Sequence[str]) -> list[CallSite]:
+    """Every launch of a kernel in the text of a file."""
+    module = _module_of(file)
+    return [
+        CallSite(node, _scope_of(module, node.lineno), params, _location(file, node.lineno))
+        for node in _launches(module)
+        if isinstance(node.func, ast.Subscript)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == kernel
+    ]
+
+
 def call_site(frame: FrameType | None, params: Sequence[str]) -> CallSite | None:
     """The launch that runs in a frame or in one that called it, the innermost outside of Triton and this package."""
     skipped_folders = tuple(os.path.dirname(str(module)) for module in (triton.__file__, __file__))
@@ -148,23 +170,35 @@ def call_site(frame: FrameType | None, params: Sequence[str]) -> CallSite | None
     if frame is None:
         return None
     file, line = frame.f_code.co_filename, frame.f_lineno
-    try:
-        module = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError):
-        return None
-    launches = [
-        node
-        for node in ast.walk(module)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Subscript)
-        and node.lineno <= line <= (node.end_lineno or 0)
-        and not any(isinstance(each, ast.Starred) for each in node.args)
-    ]
+    module = _module_of(file)
+    launches = [node for node in _launches(module) if _contains_line(node, line)]
     if len(launches) != 1:
         return None
-    functions = [
-        node
-        for node in ast.walk(module)
-        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
-    ]
-    return CallSite(launches[0], functions[-1] if functions else module, params, f"{os.path.basename(file)}:{line}")
+    return CallSite(launches[0], _scope_of(module, line), params, _location(file, line))
+
+
+def _module_of(file: str) -> ast.Module:
+    """The tree of a file; empty if it cannot be parsed."""
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
+def _launches(module: ast.Module) -> list[ast.Call]:
+    """The calls `f[…](…)`."""
+    return [node for node in ast.walk(module) if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)]
+
+
+def _scope_of(module: ast.Module, line: int) -> ast.AST:
+    """The innermost function at a line."""
+    functions = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef) and _contains_line(node, line)]
+    return functions[-1] if functions else module
+
+
+def _contains_line(node: ast.Call | ast.FunctionDef, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or 0)
+
+
+def _location(file: str, line: int) -> str:
+    return f"{os.path.basename(file)}:{line}"

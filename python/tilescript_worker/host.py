@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from triton.runtime.autotuner import Autotuner, Heuristics
 
+from .call_sites import sites_in_file
 from .host_trees import Tree, has_params, heuristic_tree, is_consistent, unresolved_heuristic
 from .ttir import constant
 
@@ -147,6 +149,21 @@ def launch_of(kernel: Any, calls: RecordedCalls) -> dict[str, Any]:
         if tree is not None and is_consistent(tree, [(each.values, each.values.get(param.name)) for each in launches]):
             result["computed"][param.name] = tree
     return result
+
+
+def grid_in_file(kernel: Any) -> dict[str, Any] | None:
+    """The grid of the launches in the kernel's own file; None without a launch.
+
+    An axis is None if it has no expression over the parameters, or if the launches differ.
+    """
+    file = inspect.getsourcefile(kernel.fn) or ""
+    sites = sites_in_file(file, kernel.__name__, list(kernel.arg_names))
+    if not sites:
+        return None
+    grids = [site.sizes() for site in sites]
+    first = grids[0] if len({len(each) for each in grids}) == 1 else []
+    sizes = [size if all(each[axis] == size for each in grids) else None for axis, size in enumerate(first)]
+    return {"sizes": sizes, "text": sites[0].grid_text()}
 
 
 def _launch_json(launch: RecordedLaunch) -> dict[str, Any]:

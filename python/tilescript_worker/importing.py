@@ -22,7 +22,7 @@ from .dataflow import difference
 from .descendants import kill_descendants
 from .descriptors import apply_named_blocks, blocks_of, descriptor_hint, resolve_blocks
 from .given_types import error_for, format_list, pointer_depth_hint, unknown_names
-from .host import first_config, launch_of, tuning_of
+from .host import first_config, grid_in_file, launch_of, tuning_of
 from .modules import import_file
 from .protocol import RequestError
 from .ttir import Argument, Block, ObservedTypes, ttir
@@ -219,7 +219,11 @@ def _import_for_types(
             )
         except RequestError as error:
             return {**_head(name, kernel), "refused": str(error)}
-        result: dict[str, Any] = {**_read(name, kernel, [signature]), "tuning": tuning_of(kernel, [signature], [])}
+        result: dict[str, Any] = {
+            **_read(name, kernel, [signature]),
+            "tuning": tuning_of(kernel, [signature], []),
+            "fileGrid": grid_in_file(kernel),
+        }
         if "blocks" in result:
             result["blocks"] = apply_named_blocks(result["blocks"], types)
         if "refused" in result:

@@ -129,8 +129,10 @@ export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
     if (param.kind === "pointer") {
       const effects = accessEffects.get(param);
       const reason = isWritten(effects) ? whyCarriedOver(effects) : undefined;
-      const isTuned = ir.tuning.configs.length > 1 && !reset.has(param.name);
-      if (reason !== undefined && isTuned) report(autotuneReset.pointer(ir.name, param.name, reason));
+      const isCarriedOver = reason !== undefined && ir.tuning.configs.length > 1;
+      if (param.given && (isCarriedOver || reset.has(param.name)))
+        report(autotuneReset.optional(ir.name, param.name));
+      else if (isCarriedOver && !reset.has(param.name)) report(autotuneReset.pointer(ir.name, param.name, reason));
     }
     if (param.kind === "tensor")
       tensorMistakes(ir, param, whyCarriedOver(accessEffects.get(param)), reset).forEach(report);

@@ -38,7 +38,7 @@ export interface DeclarationContext {
   readonly tree: KernelTree;
   readonly scope: FunctionScope;
   /** True if a constant is replaced by its value in the first call. */
-  isFixed(name: string, isDType: boolean): boolean;
+  isFixed(name: string): boolean;
   /** True if the launch computes no constants. */
   readonly isPinned: boolean;
   /** Tensors that replace pointers. */
@@ -81,15 +81,14 @@ export function declareParams(context: DeclarationContext): Declarations {
     const args = argumentsOf(tree, param.name);
     const presentArgs = args.filter((each) => !isNone(each));
     const [first] = presentArgs;
-    const isDType = first?.kind === "constant" && first.value.what === "dtype";
     const constant = first?.kind === "constant" ? bindingValue(first.value) : undefined;
-    if (!first || (first.kind === "constant" && context.isFixed(param.name, isDType))) {
+    if (!first || (first.kind === "constant" && context.isFixed(param.name))) {
       if (first) fixedNames.push(param.name);
       fix(param.name, constant);
       return [];
     }
     // The kernel can test the presence of the pointers itself.
-    if (flags.has(param.name) && !context.isFixed(param.name, false)) return [];
+    if (flags.has(param.name) && !context.isFixed(param.name)) return [];
     const isOptional = presentArgs.length < args.length || (first.kind === "pointer" && testedPointers.has(param.name));
     if (strides.has(param.name) && !sizes.has(param.name)) return [];
     const declaration = sizes.has(param.name)
@@ -150,7 +149,10 @@ function bindDraft(
     return { python, name, local, ...declaration, otherValues: [] };
   }
   const isDType = first.kind === "constant" && first.value.what === "dtype";
-  scope.bind(python, isDType ? { kind: "dtype", text: local } : handleOf(local, first));
+  // A dtype that is the only choice is no variable: an accumulator may have it.
+  const isOnlyDType = isDType && context.dtypeVariable(python) === undefined;
+  const dtype = isOnlyDType ? bindingValue(first.value)?.text : undefined;
+  scope.bind(python, isDType ? { kind: "dtype", text: dtype ?? local } : handleOf(local, first));
   const values = [...new Set(args.flatMap(valueText))];
   return { python, name, local, ...declaration, ...optionalValue(declaration, values), otherValues: values.slice(1) };
 }

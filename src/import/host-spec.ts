@@ -1,12 +1,12 @@
 /** The launch part of a spec: grid, requirements, configs, heuristics. */
 import { camelCase } from "./author-name.js";
 import type { DeclaredParam } from "./declared-params.js";
-import { callbackText, fixedValue, type HostNames, lineComment } from "./host-text.js";
+import { callbackText, fixedValue, type HostNames, lineComment, todoComment } from "./host-text.js";
+import type { LiftedTensor } from "./lift/lifted-tensors.js";
 import type { LeftOut } from "./left-out.js";
 import type { InferredLaunchFacts } from "./launch-facts/recorded-values.js";
 import type { HostTree, KernelTree, LaunchOptionValues, Tuning } from "./tree.js";
 
-const todoComment = (text: string): string => lineComment(`TODO(import): ${text}`);
 const objectText = (entries: readonly string[]): string => `{ ${entries.join(", ")} }`;
 
 /** The lines of the spec after `params`. */
@@ -17,8 +17,8 @@ export function hostLines(params: readonly DeclaredParam[], tree: KernelTree, co
   const heuristics = heuristicsOf(params, tuning, context);
   const computedNames = new Set(heuristics.flatMap(({ python, text }) => (text === undefined ? [] : [python])));
   return [
-    ...gridLines(tree, names, inferred),
-    ...requiresLines(names, inferred),
+    ...context.gridLines,
+    ...requiresLines(tree, names, inferred),
     ...configLines(params, tree, context, computedNames),
     ...(computedNames.size > 0
       ? [`heuristics: {`, ...heuristics.flatMap(({ name, text }) => (text ? [`${name}: ${text},`] : [])), `},`]
@@ -41,38 +41,33 @@ const argumentsOf = (params: readonly DeclaredParam[]): string =>
   params.flatMap(({ name, kind, text }) => (text !== undefined && REFERENCE_KINDS.has(kind) ? [name] : [])).join(", ");
 const REFERENCE_KINDS: ReadonlySet<string> = new Set(["pointer", "descriptor", "tensor", "scalar"]);
 
-function gridLines(
+/** Omits conditions on values that a callback cannot name. */
+function requiresLines(
   { launch }: KernelTree,
   names: HostNames,
   inferred: InferredLaunchFacts | undefined,
 ): readonly string[] {
-  const text = launch?.grid && callbackText(launch.grid, names, (each) => `[${each.join(", ")}]`);
-  if (text !== undefined) return [`grid: ${text},`];
-  const inferredText = inferred?.grid && callbackText(inferred.grid, names, (each) => `[${each.join(", ")}]`);
-  if (inferredText !== undefined) return ["// As many programs as each noted launch has.", `grid: ${inferredText},`];
-  const recordedGrids = launch?.grids.map((each) => `[${each.join(", ")}]`) ?? [];
-  const source = launch?.gridText === undefined ? "" : `; the script has ${launch.gridText.replaceAll(/\s+/g, " ")}`;
-  return [
-    todoComment(
-      `how many programs the kernel has${recordedGrids.length > 0 ? `, such as ${recordedGrids.join(", ")}` : ""}${source}`,
-    ),
-    `grid: () => [${launch?.grids[0]?.join(", ") ?? "1"}],`,
-  ];
-}
-
-/** Omits conditions on values that a callback cannot name. */
-function requiresLines(names: HostNames, inferred: InferredLaunchFacts | undefined): readonly string[] {
   const conditions = inferred?.requires.filter((each) => callbackText([each], names, () => "") !== undefined) ?? [];
   if (conditions.length === 0) return [];
   const text = callbackText(conditions, names, (each) => `[${each.join(", ")}]`);
-  return ["// What the accesses need, and every noted launch has.", `requires: ${text},`];
+  const comment = launch
+    ? "// What the accesses need, and every noted launch has."
+    : todoComment("what the accesses need; is it true of each launch?");
+  return [comment, `requires: ${text},`];
 }
 
 /** Inputs for the launch part of a spec. */
 export interface HostContext {
   readonly names: HostNames;
   readonly inferred: InferredLaunchFacts | undefined;
-  /** A raw pointer or a descriptor whose memory autotuning trials would change. */
+  /** The flags that `given` replaces. */
+  readonly presenceFlags: ReadonlyMap<string, readonly string[]>;
+  readonly gridLines: readonly string[];
+  /** Tensors that replace pointers. */
+  readonly tensors: readonly LiftedTensor[];
+  /** Raw pointers whose memory autotuning trials would change. */
+  readonly restoredPointers: ReadonlySet<string>;
+  /** The same, for a parameter that Triton cannot restore. */
   readonly mutatedParam: string | undefined;
   leaveOut(what: LeftOut["what"], text: string): void;
 }
@@ -152,11 +147,12 @@ const assignmentText = ({ name, value }: DeclaredParam): string => `${name}: ${v
 
 function autotuneLines(
   params: readonly DeclaredParam[],
-  { key, configs, resetToZero, restoreValue }: NonNullable<Tuning["autotune"]>,
+  tuning: NonNullable<Tuning["autotune"]>,
   heuristics: Tuning["heuristics"],
   context: HostContext,
   fixedParams: readonly DeclaredParam[],
 ): readonly string[] {
+  const { key, configs } = tuning;
   const { names, mutatedParam, leaveOut } = context;
   // Drops configs that contradict the value of a fixed constant.
   const compatibleConfigs = configs.filter(({ values }) =>
@@ -180,6 +176,8 @@ function autotuneLines(
   const keys = key.flatMap((python) => {
     const param = params.find((each) => each.python === python);
     const isKey = param?.kind === "scalar" || param?.isArgument === true;
+    // Triton's key contains the dtypes of the tensors that a call passes, so also which of them it passes.
+    if (!param && context.presenceFlags.has(python)) return [];
     if (param && isKey && !(python in heuristics)) return [JSON.stringify(param.name)];
     leaveOut("key", `the autotune key ${python} is left out: no argument of the imported kernel has this name`);
     return [];
@@ -189,13 +187,8 @@ function autotuneLines(
     ...fixedParams.map(({ python }) => python),
   ]);
   const sizeKeys = sizesRelatedTo(tunedNames, context);
-  const restoredNames = [...resetToZero, ...restoreValue];
-  const obstacle =
-    restoredNames.length > 0
-      ? `once ${restoredNames.join(", ")} are tensors: it resets them between trials`
-      : mutatedParam &&
-        `once ${mutatedParam} is ${remedyFor(mutatedParam, params)}: each trial sees the result of the previous one`;
-  if (obstacle !== undefined) {
+  if (mutatedParam !== undefined) {
+    const obstacle = `once ${mutatedParam} is ${remedyFor(mutatedParam, params)}: each trial sees the result of the previous one`;
     if (configTexts.length > 1) leaveOut("option", `autotuning is left out: it is possible ${obstacle}`);
     return [
       todoComment(`autotune with the ${configTexts.length} configs of the original ${obstacle}`),
@@ -208,15 +201,41 @@ function autotuneLines(
     `configs: [`,
     ...configTexts.map((each) => `${each},`),
     `],`,
+    ...trialLines(params, tuning, context),
     `},`,
   ];
 }
+
+/**
+ * The parameters that isolate trials. The caller may have filled the memory of a raw pointer, so trials restore it, also
+ * if the original sets it to zero.
+ */
+function trialLines(
+  params: readonly DeclaredParam[],
+  { resetToZero, restoreValue }: NonNullable<Tuning["autotune"]>,
+  { tensors, restoredPointers }: HostContext,
+): readonly string[] {
+  const roleOf = ({ python }: DeclaredParam): string | undefined =>
+    tensors.find(({ param }) => param === python)?.role;
+  const isRestored = (param: DeclaredParam): boolean =>
+    param.kind === "pointer"
+      ? [...restoreValue, ...resetToZero].includes(param.python) || restoredPointers.has(param.name)
+      : roleOf(param) === "inout";
+  const isZeroed = (param: DeclaredParam): boolean => roleOf(param) === "out" && resetToZero.includes(param.python);
+  return [
+    ...listLine("resetToZero", params.filter(isZeroed)),
+    ...listLine("restoreValue", params.filter(isRestored)),
+  ];
+}
+
+const listLine = (field: string, params: readonly DeclaredParam[]): readonly string[] =>
+  params.length > 0 ? [`${field}: ${JSON.stringify(params.map(({ name }) => name))},`] : [];
 
 /** A remedy that isolates autotuning trials. */
 const remedyFor = (mutatedParam: string, params: readonly DeclaredParam[]): string =>
   params.some(({ name, kind }) => name === mutatedParam && kind === "descriptor")
     ? "a descriptor.out whose sizes inputs have"
-    : "a tensor, with restoreValue";
+    : "an argument of every call";
 
 /**
  * The sizes in requirements on tuned constants. They become tuning keys, because they decide which configs are valid.

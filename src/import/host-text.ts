@@ -9,6 +9,8 @@ import type { HostTree } from "./tree.js";
 /** A comment in one line. */
 export const lineComment = (text: string): string => `// ${text.replaceAll("\n", " ")}`;
 
+export const todoComment = (text: string): string => lineComment(`TODO(import): ${text}`);
+
 /** A JSDoc comment with one line per paragraph. The emitter wraps paragraphs. */
 export function docComment(doc: string | undefined): string {
   if (doc === undefined) return "";

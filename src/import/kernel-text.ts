@@ -5,12 +5,14 @@ import type { KernelContext, Translators } from "./context.js";
 import { type DTypeVariable, dtypeVariables } from "./dtype-variables.js";
 import { type DeclaredParam, declareParams } from "./declared-params.js";
 import { FunctionScope, type RefutedCondition } from "./function-scope.js";
+import { gridText } from "./launch-facts/grid-text.js";
 import { hostLines } from "./host-spec.js";
 import { type HostNames, docComment, escapeInvisible, lineComment } from "./host-text.js";
 import type { InferredLaunchFacts } from "./launch-facts/recorded-values.js";
 import type { LiftedTensor } from "./lift/lifted-tensors.js";
 import type { LeftOut } from "./left-out.js";
 import { readNames } from "./liveness.js";
+import { presenceFlags } from "./presence-flags.js";
 import { splitLiveRanges } from "./live-ranges.js";
 import { translateCall } from "./translate-calls.js";
 import { translateStatements } from "./translate-statements.js";
@@ -60,7 +62,9 @@ export interface TextOptions {
   readonly hasPinnedConstants?: boolean;
   /** Drops the types of code that no call reaches. They come from other constants and may be contradictory. */
   readonly isReachableOnly?: boolean;
-  /** A raw pointer whose memory autotuning trials would change. The file then uses the first config only. */
+  /** Raw pointers whose memory the autotuner restores after each trial. */
+  readonly restoredPointers?: ReadonlySet<string>;
+  /** A parameter that trials would change and Triton cannot restore. The file then uses the first config only. */
   readonly untunedPointer?: string;
   /** Removes arms that Triton compiled for no constants, and asserts that their conditions are false. */
   readonly compiledArmsOnly?: boolean;
@@ -213,11 +217,11 @@ class KernelWriter implements KernelContext {
     const variable = authorName(publicName);
     this.#usedNames.add(variable);
     const scope = new FunctionScope(this.#kernel, true, this.#usedNames);
-    const { specialize, hasFixedDTypes, hasPinnedConstants, tensors = [] } = this.#options;
+    const { specialize, hasPinnedConstants, tensors = [] } = this.#options;
     const { params, fixedNames, optionalPointers, names } = declareParams({
       tree: this.#tree,
       scope,
-      isFixed: (name, isDType) => specialize?.has(name) === true || (isDType && hasFixedDTypes === true),
+      isFixed: (name) => specialize?.has(name) === true,
       isPinned: hasPinnedConstants === true,
       tensors,
       dtype: (element) => this.dtype(element),
@@ -269,15 +273,23 @@ class KernelWriter implements KernelContext {
 
   #specLines(params: readonly DeclaredParam[], names: HostNames): readonly string[] {
     const { doc } = this.#kernel;
-    const { tensors = [], inferred, untunedPointer: mutatedParam } = this.#options;
+    const { tensors = [], inferred, restoredPointers = new Set(), untunedPointer: mutatedParam } = this.#options;
+    const grid = gridText(this.#tree, names, inferred);
+    if (grid.params.length > 0) this.addImport("scalar");
+    const declarations = params.flatMap(({ name, text }) => (text === undefined ? [] : [`${name}: ${text},`]));
     return [
       ...(doc === undefined ? [] : [`doc: ${JSON.stringify(doc)},`]),
       `params: {`,
-      ...params.flatMap(({ name, text }) => (text === undefined ? [] : [`${name}: ${text},`])),
+      ...declarations,
+      ...grid.params.map((name) => `${name}: scalar(tl.int32),`),
       `},`,
       ...hostLines(params, this.#tree, {
-        names,
+        names: (python) => (grid.params.includes(python) ? { name: python } : names(python)),
         inferred,
+        presenceFlags: presenceFlags(this.#tree),
+        gridLines: grid.lines,
+        tensors,
+        restoredPointers,
         mutatedParam,
         leaveOut: (what, message) => this.leaveOut(what, message, 1),
       }),

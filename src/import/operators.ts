@@ -163,7 +163,7 @@ function arithmetic(method: string, lhs: Operand, rhs: Operand, node: Expression
   if (NUMERIC.has(method) && element !== undefined) {
     if (x === "int1" && y === "int1" && element === "int1")
       return translateOperator(method === "mul" ? "and" : "xor", a, b);
-    const isMixed = mixesVariable(x, y, kernel);
+    const isMixed = node.types.every(({ kind }) => kind === "tile") && mixesVariable(x, y, kernel);
     const convert = (operand: Operand, otherOperand: Operand): Value =>
       needsConversion(operand, otherOperand, element) || (isMixed && elementOf(operand.source) !== element)
         ? castTo(operand.value, kernel.dtype(element))
@@ -178,9 +178,9 @@ function arithmetic(method: string, lhs: Operand, rhs: Operand, node: Expression
   return translateOperator(method, a, b);
 }
 
-/** True for two floats of which one has a dtype variable: the promotion that Triton applies depends on its value. */
+/** True if one operand has a dtype variable: the promotion that Triton applies depends on its value. */
 function mixesVariable(x: string | undefined, y: string | undefined, kernel: Context["kernel"]): boolean {
-  if (x === undefined || y === undefined || x === y || isIntElement(x) || isIntElement(y)) return false;
+  if (x === undefined || y === undefined || x === y) return false;
   return kernel.isVariable(x) || kernel.isVariable(y);
 }
 

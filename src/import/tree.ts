@@ -290,6 +290,13 @@ export interface RecordedLaunch {
   readonly passed: Readonly<Record<string, string>>;
 }
 
+/** The grid of a kernel's launches in its own file. An axis is null if it has no expression over the parameters. */
+export interface FileGrid {
+  /** Empty if the number of axes is unknown. */
+  readonly sizes: readonly (HostTree | null)[];
+  readonly text: string;
+}
+
 /** A kernel (function 0), its helper functions, and its recorded calls. Calls refer to helpers by index. */
 export interface KernelTree {
   readonly functions: readonly [FunctionTree, ...FunctionTree[]];
@@ -297,6 +304,8 @@ export interface KernelTree {
   readonly tuning: Tuning;
   /** Absent if the types come from `--types` instead of a script. */
   readonly launch?: RecordedLaunch;
+  /** Null without a launch in the file; absent with a script. */
+  readonly fileGrid?: FileGrid | null;
   /** The block shapes of descriptors, by parameter. */
   readonly blocks?: RecordedBlocks;
 }

@@ -21,8 +21,10 @@ export type ConstNames<P> = {
 export type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional" | "descriptor", any, any, A]>;
 /** Outputs that are computed only if a call requests them. */
 export type OptionalOutputNames<P> = NamesWhere<P, ["optional", any, any, "out"]>;
-/** Tensors that the autotuner can restore: not descriptors. */
+/** Tensors that the autotuner can set to zero: not descriptors. */
 export type ResetNames<P, A> = NamesWhere<P, ["tensor", any, any, A]>;
+/** Tensors that the autotuner can restore. The caller passes a tensor for a raw pointer, too. */
+export type RestoreNames<P> = ResetNames<P, "inout"> | NamesWhere<P, ["pointer", any]>;
 /** Constexprs that each config must set: those that no tensor's shape determines. */
 export type SizeNames<P> = Exclude<NamesWhere<P, ["constexpr", "size"]>, DimsOfParams<P>>;
 /** Constexprs that a caller or a config sets: flags and choices. */

@@ -8,6 +8,7 @@ import type {
   FlagNames,
   FreeSizes,
   ResetNames,
+  RestoreNames,
   ScalarNames,
   SizeNames,
   TensorNames,
@@ -74,7 +75,7 @@ export interface Autotune<P, Derived extends string = never, Heuristic extends s
   /** Outputs that the kernel adds to. They are set to zero before each launch and each trial. */
   readonly resetToZero?: readonly ResetNames<P, "out" | "inout">[];
   /** Tensors that the caller fills and the kernel updates. The autotuner restores them after each trial. */
-  readonly restoreValue?: readonly ResetNames<P, "inout">[];
+  readonly restoreValue?: readonly RestoreNames<P>[];
   /** Keeps the timings on disk, in Triton's cache. */
   readonly cacheResults?: boolean;
   /**

@@ -107,6 +107,8 @@ const REPEATED_RUNS = "autotuning runs the kernel several times";
 
 const CANNOT_RESTORE = "and Triton cannot put back";
 
+const restore = (name: string): string => `add restoreValue: ["${name}"]`;
+
 const TRIAL_LEFTOVER = "so each run sees the result of the previous one";
 
 export const autotuneReset = defineCode("autotune-reset", {
@@ -130,7 +132,7 @@ export const autotuneReset = defineCode("autotune-reset", {
   ],
   inPlace: (kernel: string, name: string) => [
     `${kernel}: ${REPEATED_RUNS} and ${name} is updated in place`,
-    `add restoreValue: ["${name}"]`,
+    restore(name),
   ],
   accumulates: (kernel: string, name: string, access: string) => [
     `${kernel}: ${REPEATED_RUNS} and ${name} is ${access}, ${TRIAL_LEFTOVER}`,
@@ -138,7 +140,7 @@ export const autotuneReset = defineCode("autotune-reset", {
   ],
   pointer: (kernel: string, name: string, access: string) => [
     `${kernel}: ${REPEATED_RUNS} and what the raw pointer ${name} leads to is ${access}, ${TRIAL_LEFTOVER}`,
-    `declare a tensor.inout(…) with restoreValue, or choose one config`,
+    restore(name),
   ],
 });
 

@@ -155,7 +155,7 @@ async function withViews(
     // A view may mask more than the Python does, such as negative indices.
     if (!lifted.includes(param)) await tryLift([param], [param]);
   }
-  if (read.launch && lifted.length > 0) {
+  if (lifted.length > 0) {
     const refinement = await refineViews({
       tree,
       lifted,
@@ -228,16 +228,20 @@ function strategies(
   // A kernel may test the dtype of a pointer and also name this dtype elsewhere: then it supports only one dtype.
   const [first] = calls;
   const sameTypeCalls = calls.filter((call) => first && sameTypes(call, first));
-  const fixed = { ...options, hasPinnedConstants: true, hasFixedDTypes: true };
   return [
     ...[{}, ...FALLBACKS].flatMap((fallback) =>
       plain.map((strategy) => [calls, { ...strategy, ...fallback }] as const),
     ),
-    [sameTypeCalls, { ...fixed, mayEmitContinuations: true }],
-    [sameTypeCalls, fixed],
-    [sameTypeCalls, { ...fixed, mayEmitContinuations: true, compiledArmsOnly: true }],
+    ...plain.flatMap((strategy) =>
+      [{ mayEmitContinuations: true }, {}, { mayEmitContinuations: true, compiledArmsOnly: true }].map(
+        (fallback) => [sameTypeCalls, { ...strategy, ...fallback, hasFixedDTypes: true }] as const,
+      ),
+    ),
     // A flag with another meaning may test for pointers that single calls omit.
-    [calls.slice(0, 1), { ...fixed, mayEmitContinuations: true }],
+    [
+      calls.slice(0, 1),
+      { ...options, hasPinnedConstants: true, hasFixedDTypes: true, mayEmitContinuations: true },
+    ],
   ];
 }
 
@@ -380,7 +384,11 @@ async function remedyFor(
   read: ReadableKernel,
   tools: KernelTools,
 ): Promise<TextOptions | undefined> {
-  const untunedPointer = CHANGED_BY_TRIALS.exec(reason)?.[1];
+  const [, restored, untunedPointer] = CHANGED_BY_TRIALS.exec(reason) ?? [];
+  if (restored !== undefined) {
+    const { restoredPointers = new Set<string>() } = options;
+    return restoredPointers.has(restored) ? undefined : { restoredPointers: new Set([...restoredPointers, restored]) };
+  }
   if (untunedPointer !== undefined) return options.untunedPointer === undefined ? { untunedPointer } : undefined;
   if (STORED_IN_VARIABLE.test(reason)) return options.castsStoredValues ? undefined : { castsStoredValues: true };
   if (!options.mayEmitContinuations || !/: when: one arm returns /.test(reason)) return undefined;
@@ -392,9 +400,9 @@ async function remedyFor(
 /** Matches the build error for a value that is stored through a pointer with a dtype variable. */
 const STORED_IN_VARIABLE = /: store: the tensor holds \w+, the value is \w+; cast with \.to\(/;
 
-/** Matches the build error that names the raw pointer or descriptor which autotuning trials change. */
+/** Matches the build error for memory that trials change: a raw pointer, or a parameter that Triton cannot restore. */
 const CHANGED_BY_TRIALS =
-  /autotuning runs the kernel several times,? and (?:what the raw pointer|Triton cannot put back) (\w+)(?: leads to|, which is a descriptor)/;
+  /autotuning runs the kernel several times,? and (?:what the raw pointer (\w+) leads to|Triton cannot put back (\w+), which)/;
 
 /** The branch that the build error points at. */
 async function branchOf(options: TextOptions, read: ReadableKernel, tools: KernelTools): Promise<string | undefined> {
@@ -424,9 +432,8 @@ async function withTypes(plain: Built, tree: KernelTree, options: TextOptions, t
   return typeof built === "string" || built.python !== plain.built.python ? plain : { text, built };
 }
 
-function treeOf({ functions, calls, tuning, launch, blocks }: ReadableKernel): KernelTree {
-  const signatures = calls.map((call) => call.arguments);
-  return lowerBlockPointers({ functions, signatures, tuning, ...(launch && { launch }), ...(blocks && { blocks }) });
+function treeOf({ calls, ...read }: ReadableKernel): KernelTree {
+  return lowerBlockPointers({ ...read, signatures: calls.map((call) => call.arguments) });
 }
 
 interface NameMaps {

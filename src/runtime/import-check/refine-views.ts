@@ -134,9 +134,9 @@ async function inferredOf(
   tensors: readonly LiftedTensor[],
   write: Write,
 ): Promise<InferredLaunchFacts | undefined> {
-  const launches = recordedValues(tree, tensors);
-  if (launches.length === 0 || tensors.length === 0) return undefined;
-  const grid = tree.launch?.grid ? undefined : inferGrid(tree, tensors, launches);
+  const launches = tree.launch && recordedValues(tree, tensors);
+  if (launches?.length === 0 || tensors.length === 0) return undefined;
+  const grid = launches && !tree.launch?.grid ? inferGrid(tree, tensors, launches) : undefined;
   const start = { ...(grid && { grid }), requires: [] };
   const kernel = await write(start);
   return kernel && new Inference(launches, kernel).infer(start);
@@ -144,7 +144,8 @@ async function inferredOf(
 
 class Inference {
   constructor(
-    private readonly launches: RecordedValues,
+    /** Undefined if no script launches the kernel: then every condition is possible. */
+    private readonly launches: RecordedValues | undefined,
     private readonly kernel: Written,
   ) {}
 
@@ -177,14 +178,17 @@ class Inference {
     }));
   }
 
-  /** For each gap, the first new condition that every recorded launch satisfies. */
+  /** For each gap, the first new condition that every recorded launch satisfies, if launches are recorded. */
   #firstNewConditions(
     missing: readonly MissingPrecondition[],
     conditions: readonly HostExpression[],
   ): readonly HostExpression[] {
     const texts = new Set(conditions.map((each) => cacheKey(each)));
     return missing.flatMap(({ wanted }) => {
-      const condition = wanted.find((each) => !texts.has(cacheKey(each)) && holdsForAllLaunches(each, this.launches));
+      const { launches } = this;
+      const condition = wanted.find(
+        (each) => !texts.has(cacheKey(each)) && (launches === undefined || holdsForAllLaunches(each, launches)),
+      );
       if (condition) texts.add(cacheKey(condition));
       return condition ? [condition] : [];
     });

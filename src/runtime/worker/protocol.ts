@@ -3,7 +3,7 @@
  * `python/tilescript_worker/protocol.py` is the other side. A change to either increments `PROTOCOL_VERSION` in both.
  */
 import type { Config, Layout, SpecialValue, Tolerance } from "../../compiled/compiled-kernel.js";
-import type { KernelTree, LaunchSignature, RecordedBlocks, RecordedLaunch, Tuning } from "../../import/tree.js";
+import type { FileGrid, KernelTree, LaunchSignature, RecordedBlocks, RecordedLaunch, Tuning } from "../../import/tree.js";
 import type { Resources, Target } from "../system/gpu-targets.js";
 
 export const PROTOCOL_VERSION = 12;
@@ -200,6 +200,7 @@ export type ReadKernel = { readonly name: string; readonly line: number; readonl
       readonly calls: readonly ReadCall[];
       readonly tuning: Tuning;
       readonly launch?: RecordedLaunch;
+      readonly fileGrid?: FileGrid | null;
       readonly blocks?: RecordedBlocks;
     }
 );

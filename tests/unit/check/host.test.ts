@@ -198,7 +198,7 @@ describe("accumulation", () => {
         }) as never,
       );
     const several = [{ BLOCK: 16 }, { BLOCK: 32 }];
-    const said = `through: autotuning runs the kernel several times and what the raw pointer p leads to is ${how}, so each run sees the result of the previous one; declare a tensor.inout(…) with restoreValue, or choose one config`;
+    const said = `through: autotuning runs the kernel several times and what the raw pointer p leads to is ${how}, so each run sees the result of the previous one; add restoreValue: ["p"]`;
     expect(await messagesOf(() => through(several))).toEqual(how === undefined ? [] : [said]);
     expect(await messagesOf(() => through(several.slice(0, 1)))).toEqual([]);
   });

@@ -90,8 +90,8 @@ class Uses(ast.NodeVisitor):
         # For each name, the parameters from which its value was loaded.
         self.loaded = {}
         self.pointers, self.indices, self.conditions, self.dtypes, self.callees = {}, {}, {}, {}, {}
-        self.compared, self.lengths, self.bits, self.logical, self.tuples = {}, {}, {}, {}, {}
-        self.locked = {}
+        self.compared, self.lengths, self.bits = {}, {}, {}
+        self.locked, self.floats = {}, {}
         for _ in range(2):
             for each in tree.body:
                 self.visit(each)
@@ -228,7 +228,7 @@ class Uses(ast.NodeVisitor):
             for each in node.args:
                 for item in ast.walk(each):
                     self.mark(self.lengths, self.plain(item))
-        if isinstance(node.func, ast.Name) and node.func.id == "range":
+        if (node.func.id if isinstance(node.func, ast.Name) else attr) in ("range", "static_range"):
             for each in node.args:
                 self.mark(self.indices, self.sources(each))
         if attr in ("to", "zeros", "full", "cast"):
@@ -253,8 +253,8 @@ class Uses(ast.NodeVisitor):
         if attr in ("atomic_cas", "atomic_xchg"):
             self.mark(self.locked, self.base_of(address))
         for each in node.keywords:
-            if each.arg == "mask":
-                self.mark(self.logical, ())
+            if each.arg == "other" and is_float(each.value):
+                self.mark(self.floats, self.base_of(address))
 
     def call_of(self, node, callee):
         """Takes over what a function of the file does with the arguments."""
@@ -282,6 +282,15 @@ class Uses(ast.NodeVisitor):
             ):
                 for each in theirs.get(name, ()):
                     self.mark(mine, self.plain(value), each)
+
+
+def is_float(node):
+    """True for 0.5 and -float("inf"); padding 0.0 is usual for integers, too."""
+    if isinstance(node, ast.UnaryOp):
+        return is_float(node.operand)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "float"
+    return isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value != 0
 
 
 def function_tree(kernel):
@@ -328,9 +337,11 @@ def pointer_dtype(name, uses):
     lower = name.lower()
     if name in uses.locked:
         return INT
+    if name in uses.floats:
+        return SINGLE if re.search(r"fp32|float32", lower) else HALF
     named = next((dtype for pattern, dtype in POINTER_NAMES if re.search(pattern, lower)), None)
     if name in uses.indices:
-        return named if named in (INT, LONG, BOOL) else INT
+        return named if named in (INT, LONG) else INT
     return named or HALF
 
 

@@ -6,12 +6,15 @@ A tree is JSON: ``{"op": "cdiv", "of": [{"param": "n"}, {"param": "BLOCK"}]}``, 
 from __future__ import annotations
 
 import ast
+import copy
 import linecache
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Tree = dict[str, Any]
+# Maximum number of nested calls to expand.
+MAX_DEPTH = 4
 # Resolves other expressions: a parameter, or the definition of a name.
 Leaf = Callable[[ast.expr], Tree | None]
 
@@ -140,8 +143,16 @@ def meta_param(node: ast.expr, meta: str | None, params: Sequence[str]) -> Tree 
 
 def source_of(function: Any) -> tuple[str, ast.expr] | None:
     """The parameter and the expression of a function that only returns an expression."""
+    node = _definition_of(function)
+    if node is None or len(node.args.args) != 1:
+        return None
+    expression = returned_expression(node)
+    return None if expression is None else (node.args.args[0].arg, expression)
+
+
+def _definition_of(function: Any) -> ast.Lambda | ast.FunctionDef | None:
     code = getattr(function, "__code__", None)
-    if code is None or code.co_argcount != 1:
+    if code is None:
         return None
     try:
         module = ast.parse("".join(linecache.getlines(code.co_filename)))
@@ -152,12 +163,8 @@ def source_of(function: Any) -> tuple[str, ast.expr] | None:
         for node in ast.walk(module)
         if isinstance(node, ast.Lambda | ast.FunctionDef) and _is_definition_of(node, code)
     ]
-    if not functions:
-        return None
     # The innermost one, because lambdas may be nested.
-    node = functions[-1]
-    expression = returned_expression(node)
-    return None if expression is None else (node.args.args[0].arg, expression)
+    return functions[-1] if functions else None
 
 
 def _is_definition_of(node: ast.Lambda | ast.FunctionDef, code: Any) -> bool:
@@ -185,7 +192,34 @@ def heuristic_tree(function: Any, params: Sequence[str]) -> Tree | None:
     if source is None:
         return None
     meta, node = source
-    return tree_of(node, lambda each: meta_param(each, meta, params))
+    expanded = _CallsToBodies(function.__globals__).visit(copy.deepcopy(node))
+    return tree_of(expanded, lambda each: meta_param(each, meta, params))
+
+
+class _CallsToBodies(ast.NodeTransformer):
+    """Replaces calls of functions that only return an expression by the expression."""
+
+    def __init__(self, names: Mapping[str, Any], depth: int = 0) -> None:
+        self.names, self.depth = names, depth
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        callee = self.names.get(node.func.id) if isinstance(node.func, ast.Name) else None
+        definition = _definition_of(callee) if self.depth < MAX_DEPTH and not node.keywords else None
+        expression = None if definition is None else returned_expression(definition)
+        if definition is None or expression is None or len(definition.args.args) != len(node.args):
+            return node
+        arguments = dict(zip((each.arg for each in definition.args.args), node.args, strict=True))
+        body = _NamesToValues(arguments).visit(copy.deepcopy(expression))
+        return _CallsToBodies(callee.__globals__, self.depth + 1).visit(body)
+
+
+class _NamesToValues(ast.NodeTransformer):
+    def __init__(self, values: Mapping[str, ast.expr]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return self.values.get(node.id, node)
 
 
 def unresolved_heuristic(function: Any, params: Sequence[str]) -> dict[str, str]:

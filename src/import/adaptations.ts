@@ -14,6 +14,7 @@ import {
   constantKind,
   constantOf,
   elementOf,
+  isIntElement,
   kindOf,
   list,
   number,
@@ -174,6 +175,20 @@ const castBooleanOperand: Adaptation = ({ operands }, node, { kernel }) => {
     operands[0] = withValue(x, castTo(x.value, kernel.dtype(resultDType)));
 };
 
+/** Casts the operands of minimum and maximum to the dtype of the result, as Triton does. */
+const castExtrema: Adaptation = ({ operands }, node, { kernel }) => {
+  const resultDType = elementOf(node);
+  if (resultDType === undefined || node.types.some(({ kind }) => kind !== "tile")) return;
+  const dtypes = operands.map((operand) => elementOf(operand?.source));
+  const isMixed = dtypes.some((each) => each !== undefined && each !== resultDType && kernel.isVariable(resultDType));
+  for (const [i, operand] of operands.entries()) {
+    const dtype = dtypes[i];
+    const isPromoted = dtype !== undefined && dtype !== resultDType;
+    if (operand && isPromoted && (isMixed || kernel.isVariable(dtype) || dtype === "int1" || isIntElement(dtype)))
+      operands[i] = withValue(operand, castTo(operand.value, kernel.dtype(resultDType)));
+  }
+};
+
 /** Drops claims with a constant condition. */
 const dropTrueClaims: Adaptation = ({ operands }) => {
   const [condition] = operands;
@@ -256,6 +271,7 @@ const RULES: readonly (readonly [(op: Op) => boolean, Adaptation])[] = [
   [({ proof }) => proof.claims !== undefined, dropTrueClaims],
   [({ operands }) => operands["pack"] === "constant", adaptInlineAssembly],
   [({ name }) => name === "cat", adaptCat],
+  [({ name }) => name === "minimum" || name === "maximum", castExtrema],
   [({ proof, operands }) => proof.foldSemantics?.form === "scan" && operands["axis"] === "constant?", defaultScanAxis],
   [({ facts, operands }) => facts.queries !== undefined && operands["axis"] === "constant", defaultAxis],
   [({ spelling }) => spelling.form === "call" && spelling.name.startsWith("libdevice."), castLibdeviceConstants],

@@ -59,7 +59,8 @@ export interface StoredValue {
 }
 
 export function toStoredValue(value: Value, source: Expression | undefined): StoredValue {
-  const kind = constantKind(source);
+  const isKnownConstant = value.kind === "traced" && value.isConstant === true && source === undefined;
+  const kind = constantKind(source) ?? (isKnownConstant ? value.typeTag : undefined);
   const dtype = { int: "tl.int32", float: "tl.float32", bool: "tl.int1" }[kind ?? ""];
   if (value.kind === "number") return { value, typed: castTo(value, value.isFloat ? "tl.float32" : "tl.int32") };
   if (value.kind === "truth") return { value, typed: castTo(value, "tl.int1") };

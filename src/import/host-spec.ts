@@ -28,7 +28,7 @@ export function hostLines(params: readonly DeclaredParam[], tree: KernelTree, co
         ? []
         : [todoComment(`a heuristic for ${name}, which the original computes: ${pythonText}`)],
     ),
-    ...doNotSpecializeLines(params, tuning, context),
+    ...doNotSpecializeLines(params, tree, context),
     todoComment(
       `${params.some(({ kind }) => kind === "pointer") ? "tensors in place of pointers; then " : ""}a reference, ({ ${argumentsOf(params)} }, torch) => …`,
     ),
@@ -259,13 +259,20 @@ function optionTexts(options: LaunchOptionValues): readonly string[] {
 
 function doNotSpecializeLines(
   params: readonly DeclaredParam[],
-  { doNotSpecialize }: Tuning,
+  { tuning: { doNotSpecialize }, signatures }: KernelTree,
   { leaveOut }: HostContext,
 ): readonly string[] {
+  // Triton specializes integers and pointers only.
+  const specialized = doNotSpecialize.filter((python) =>
+    signatures.some((signature) => {
+      const argument = signature[python];
+      return argument && argument.kind !== "constant" && !(argument.kind === "scalar" && /^(fp|bf)/.test(argument.dtype));
+    }),
+  );
   const paramNames = params.flatMap(({ python, name, kind, isInteger }) =>
     doNotSpecialize.includes(python) && kind === "scalar" && isInteger ? [JSON.stringify(name)] : [],
   );
-  if (paramNames.length < doNotSpecialize.length)
+  if (paramNames.length < specialized.length)
     leaveOut("option", "do_not_specialize is left out for what is no integer argument of the imported kernel");
   return paramNames.length > 0 ? [`doNotSpecialize: [${paramNames.join(", ")}],`] : [];
 }

@@ -4,7 +4,7 @@
  */
 import { type Arm, branchHeader, withElse } from "./if-arms.js";
 import type { Context } from "./context.js";
-import { childrenOf, defines, liveBefore, writtenNames } from "./liveness.js";
+import { childrenOf, defines, liveBefore, targetNames, writtenNames } from "./liveness.js";
 import type { TritonType, If, Statement } from "./tree.js";
 import { traced } from "./value.js";
 
@@ -24,11 +24,19 @@ export function needsContinuation(
   const isExported = assignedNames.some((name) => scope.exportedNames.has(name));
   const hasDivergentTypes =
     kernel.divergentBranches.has(branchKey(statement, scope)) ||
-    names.some((name) => typesOf(name, following).size > 1);
+    names.some((name) => typesOf(name, following).size > 1) ||
+    // Triton may have compiled one arm only.
+    arms.some(({ body }) => body.some((each) => isAssignmentOfNone(each, names)));
   if (isExported || !hasDivergentTypes) return false;
   const isTotal = arms.at(-1)?.condition === undefined;
   return names.every((name) => scope.variable(name) || (isTotal && arms.every(({ body }) => defines(body, name))));
 }
+
+const isAssignmentOfNone = (statement: Statement, names: readonly string[]): boolean =>
+  statement.kind === "Assign" &&
+  statement.value.kind === "Constant" &&
+  statement.value.of === "NoneType" &&
+  statement.targets.flatMap(targetNames).some((name) => names.includes(name));
 
 const hasReturn = (body: readonly object[]): boolean =>
   body.some((node) => ("kind" in node && node.kind === "Return") || hasReturn(childrenOf(node)));

@@ -11,7 +11,7 @@ import type { SentenceOf, Fact } from "../diagnostics/message.js";
 import type { ConstLike } from "../types/constexpr.js";
 import { dtypeDisplayName, type Call, type Elem, isFloatElem, sameElem, dtypeSourceText } from "../types/dtype.js";
 import type { Ac, AddressLike, MutPointer, Pl, AddressElement } from "./tensor-types.js";
-import type { FirstError, Validate, RuleError } from "../types/rule-error.js";
+import type { FirstError, IsAny, Validate, RuleError } from "../types/rule-error.js";
 import {
   promote,
   whyIndexInt,
@@ -50,11 +50,14 @@ export type WhyMut<X> = X extends TileLike | AddressLike | UntypedNumber
   : X extends StateLike
     ? SentenceOf<typeof stateOfState>
     : SentenceOf<typeof stateKind>;
-export type MutOut<X> = X extends TileLike
-  ? Mut<X[El], X[Sh]>
-  : X extends AddressLike
-    ? MutPointer<X[AddressElement], X[Pl], X[Ac]>
-    : MutOfNumber<DefaultDType<X>>;
+export type MutOut<X> =
+  IsAny<X> extends true
+    ? any
+    : X extends TileLike
+      ? Mut<X[El], X[Sh]>
+      : X extends AddressLike
+        ? MutPointer<X[AddressElement], X[Pl], X[Ac]>
+        : MutOfNumber<DefaultDType<X>>;
 /** The variable's type, or a message. */
 export function inferMut(initial: Type): Type | RuleError {
   if (initial.kind === "tile" || initial.kind === "pointer") return initial;

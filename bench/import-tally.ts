@@ -116,7 +116,9 @@ export class ImportTally {
     if (plain.status !== "equal") {
       this.#recordReason("untouched", read.name, whyOf(plain));
       const specialized = await importKernel(read, { ...tools, specialize: new Set() });
-      if (isEqual(specialized)) return specialized;
+      // A decorator's option, such as a function that drops configs, depends on no flag.
+      const lacksOption = specialized.leftOut?.some(({ what }) => what === "option") === true;
+      if (isEqual(specialized) && !lacksOption) return specialized;
       this.#recordReason("specialized", read.name, whyOf(specialized));
     }
     if (!lift || !isEqual(plain)) return plain;

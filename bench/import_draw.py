@@ -575,7 +575,7 @@ def read_file(file, names, way):
         for name in names:
             kernel = kernels.get(name)
             if kernel is None:
-                result[name] = {"refused": "the imported file has no such kernel", "absent": True}
+                result[name] = {"refused": "the imported file has no such kernel", "absent": True, "lacks": True}
                 continue
             try:
                 types, reason = types_of(kernel, launched_values(file, kernel))
@@ -617,12 +617,23 @@ def import_statements(path):
     module = sys.modules[".".join(names)] = types.ModuleType(".".join(names))
     module.__file__, module.__package__ = path, ".".join(names[:-1])
     for statement in ast.parse(Path(path).read_text(encoding="utf8", errors="replace")).body:
+        if isinstance(statement, ast.FunctionDef):
+            statement.decorator_list = [each for each in statement.decorator_list if has_value(each, module.__dict__)]
         try:
             exec(compile(ast.Module([statement], []), path, "exec"), module.__dict__)
         except Exception:
             for name in names_bound_by(statement):
                 module.__dict__.setdefault(name, Placeholder(name))
     return module
+
+
+def has_value(expression, globals_):
+    """False if an expression raises, as configs that come from a package which is not installed."""
+    try:
+        eval(compile(ast.Expression(expression), "", "eval"), globals_)
+    except Exception:
+        return False
+    return True
 
 
 def names_bound_by(statement):

@@ -22,12 +22,16 @@ export function importTable(): string {
 }
 
 function drawTable(draw: ImportDraw): string {
+  const { equal = 0, "equal for the traced flags": flagged = 0 } = draw.counts;
+  const withFlags = equal + flagged;
   const caption = [
     `Drawn at random: Triton ${draw.triton}, ${draw.date}, seed ${draw.seed}.`,
     `${draw.files} drawn files launch ${draw.launched} kernels of their own:`,
     `${draw.kernels} of ${draw.repositories.length} repositories are imported,`,
     `${draw.placeholders} of them from files that import packages which are not installed;`,
-    `no types were found for ${draw.uncompiled}, and ${draw.unreadable} are in files that cannot be imported.`,
+    `${draw.lacking} use what Triton ${draw.triton} or this machine lacks, no types were found for ${draw.uncompiled},`,
+    `and ${draw.unreadable} are in files that cannot be read.`,
+    `Of all launched kernels, ${share(equal, draw.launched)} are equal, with fixed flags ${share(withFlags, draw.launched)}.`,
   ].join(" ");
   const rows = [row("drawn", [draw])];
   return captioned(caption, [...tableLines(HEAD, rows), "", ...tableLines(SECONDS, secondRows([draw]))]);
@@ -73,6 +77,8 @@ const HEAD = [
   "all proved",
 ];
 
+const share = (count: number, denominator: number): string => `${count} (${Math.round((100 * count) / denominator)} %)`;
+
 function row(name: string, parts: readonly ImportPart[]): readonly string[] {
   const sum = (...counts: readonly string[]): number =>
     parts.reduce(
@@ -81,8 +87,6 @@ function row(name: string, parts: readonly ImportPart[]): readonly string[] {
     );
   const kernels = sum("equal", "equal for the traced calls", "equal for the traced flags", "differs", "not imported");
   const accesses = sum("accesses");
-  const share = (count: number, denominator: number): string =>
-    `${count} (${Math.round((100 * count) / denominator)} %)`;
   return [
     name,
     String(kernels),

@@ -59,12 +59,13 @@ export interface StoredValue {
 }
 
 export function toStoredValue(value: Value, source: Expression | undefined): StoredValue {
-  const isKnownConstant = value.kind === "traced" && value.isConstant === true && source === undefined;
-  const kind = constantKind(source) ?? (isKnownConstant ? value.typeTag : undefined);
+  const isUntyped = value.kind === "traced" && (source?.types.length ?? 0) === 0;
+  const kind = constantKind(source) ?? (isUntyped ? value.typeTag : undefined);
   const dtype = { int: "tl.int32", float: "tl.float32", bool: "tl.int1" }[kind ?? ""];
   if (value.kind === "number") return { value, typed: castTo(value, value.isFloat ? "tl.float32" : "tl.int32") };
   if (value.kind === "truth") return { value, typed: castTo(value, "tl.int1") };
-  return { value, typed: value.kind === "traced" && dtype !== undefined ? castTo(value, dtype) : value };
+  if (value.kind !== "traced" || dtype === undefined) return { value, typed: value };
+  return { value: { ...value, ...(kind !== undefined && { typeTag: kind }) }, typed: castTo(value, dtype) };
 }
 
 /** Converts constants to mutable variables before a loop or a branch that changes them. */

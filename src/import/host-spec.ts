@@ -215,17 +215,13 @@ function trialLines(
   { resetToZero, restoreValue }: NonNullable<Tuning["autotune"]>,
   { tensors, restoredPointers }: HostContext,
 ): readonly string[] {
-  const roleOf = ({ python }: DeclaredParam): string | undefined =>
-    tensors.find(({ param }) => param === python)?.role;
+  const roleOf = ({ python }: DeclaredParam): string | undefined => tensors.find(({ param }) => param === python)?.role;
   const isRestored = (param: DeclaredParam): boolean =>
     param.kind === "pointer"
       ? [...restoreValue, ...resetToZero].includes(param.python) || restoredPointers.has(param.name)
       : roleOf(param) === "inout";
   const isZeroed = (param: DeclaredParam): boolean => roleOf(param) === "out" && resetToZero.includes(param.python);
-  return [
-    ...listLine("resetToZero", params.filter(isZeroed)),
-    ...listLine("restoreValue", params.filter(isRestored)),
-  ];
+  return [...listLine("resetToZero", params.filter(isZeroed)), ...listLine("restoreValue", params.filter(isRestored))];
 }
 
 const listLine = (field: string, params: readonly DeclaredParam[]): readonly string[] =>
@@ -266,7 +262,9 @@ function doNotSpecializeLines(
   const specialized = doNotSpecialize.filter((python) =>
     signatures.some((signature) => {
       const argument = signature[python];
-      return argument && argument.kind !== "constant" && !(argument.kind === "scalar" && /^(fp|bf)/.test(argument.dtype));
+      return (
+        argument && argument.kind !== "constant" && !(argument.kind === "scalar" && /^(fp|bf)/.test(argument.dtype))
+      );
     }),
   );
   const paramNames = params.flatMap(({ python, name, kind, isInteger }) =>

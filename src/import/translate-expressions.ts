@@ -253,9 +253,9 @@ function translateChoice(node: Extract<Expression, { kind: "IfExp" }>, context: 
   if (isCompileTimeConstant(condition, node.test) && isNumber(x, node.body) && isNumber(y, node.orelse))
     return traced(`tl.choose(${condition.text}, ${x.text}, ${y.text})`, true);
   const dtype = elementOf(node.body) ?? elementOf(node.orelse) ?? elementOf(node);
-  const arm = (value: Value): string => {
-    if (value.kind === "traced") return value.text;
-    if ((value.kind === "number" || value.kind === "truth") && dtype !== undefined)
+  const arm = (value: Value, source: Expression): string => {
+    if (value.kind === "traced" && (dtype === undefined || !isCompileTimeConstant(value, source))) return value.text;
+    if ((value.kind === "number" || value.kind === "truth" || value.kind === "traced") && dtype !== undefined)
       return castTo(value, context.kernel.dtype(dtype)).text;
     return context.scope.refuse(
       `a condition that chooses ${value.kind === "none" ? "None" : `a ${value.kind}`}`,
@@ -263,7 +263,7 @@ function translateChoice(node: Extract<Expression, { kind: "IfExp" }>, context: 
       node,
     );
   };
-  return traced(`tl.when(${condition.text}, () => ${arm(x)}).otherwise(() => ${arm(y)})`);
+  return traced(`tl.when(${condition.text}, () => ${arm(x, node.body)}).otherwise(() => ${arm(y, node.orelse)})`);
 }
 
 function translateAttribute(node: Attribute, context: Context): Value {

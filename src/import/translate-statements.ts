@@ -12,7 +12,7 @@ import { translateFor, translateWhile } from "./translate-loops.js";
 import { translateBinary } from "./operators.js";
 import { keepsItsValue } from "./live-ranges.js";
 import { type Augmented, type Expression, isSequence, type Statement } from "./tree.js";
-import { isCompileTimeConstant, list, UnsupportedConstruct, traced, type Value } from "./value.js";
+import { isCompileTimeConstant, list, UnsupportedConstruct, type Traced, traced, type Value } from "./value.js";
 
 type Names = ReadonlySet<string>;
 
@@ -247,7 +247,7 @@ function assignVariable(
   }
   if (!isReassignedInBlock(name, following, liveAfter)) {
     // Triton converts an assigned constant to a scalar, unless it is annotated as constexpr.
-    define(name, value.kind === "traced" ? traced(value.text) : value, context);
+    define(name, value.kind === "traced" ? withoutConstancy(value) : value, context);
     return;
   }
   if (typed.kind !== "traced") return define(name, value, context);
@@ -255,6 +255,13 @@ function assignVariable(
   scope.emit(`const ${text} = tl.mut(${typed.text});`);
   scope.bind(name, traced(text), true);
 }
+
+/** A scalar or a pointer; the tag of a constant remains, because an arm that returns it must give it a dtype. */
+const withoutConstancy = ({ kind, text, typeTag }: Traced): Value => ({
+  kind,
+  text,
+  ...(typeTag !== undefined && /^(int|float|bool)$/.test(typeTag) && { typeTag }),
+});
 
 /** Binds a variable with one value. Values that are known during translation need no `const`. */
 function define(name: string, value: Value, { scope }: Context): void {

@@ -238,10 +238,7 @@ function strategies(
       ),
     ),
     // A flag with another meaning may test for pointers that single calls omit.
-    [
-      calls.slice(0, 1),
-      { ...options, hasPinnedConstants: true, hasFixedDTypes: true, mayEmitContinuations: true },
-    ],
+    [calls.slice(0, 1), { ...options, hasPinnedConstants: true, hasFixedDTypes: true, mayEmitContinuations: true }],
   ];
 }
 

@@ -870,3 +870,51 @@ def inverted_constants(x_ptr, n, B: tl.constexpr):
     whole = n & ~(B - 1)
     for start in range(0, whole, B):
         tl.store(x_ptr + start + tl.arange(0, B), 1.0)
+
+
+# x_ptr:*fp32,y_ptr:*fp32,N=64,B=16
+@triton.jit
+def a_mask_that_only_other_sizes_need(x_ptr, y_ptr, N: tl.constexpr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    if N % B == 0:
+        mask = None
+    else:
+        mask = i < N
+    for _ in tl.range(2):
+        tl.store(y_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)
+
+
+# x_ptr:*i32,y_ptr:*fp16,B=16
+@triton.jit
+def extrema_of_several_dtypes(x_ptr, y_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i)
+    positive = tl.maximum(x, 0.0)
+    flags = tl.minimum(x > 1, x)
+    tl.store(y_ptr + i, (positive * flags).to(y_ptr.dtype.element_ty))
+
+
+# x_ptr:*i32,y_ptr:*fp16,B=16
+@triton.jit
+def an_integer_that_mixes_with_a_dtype(x_ptr, y_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    y = (tl.load(x_ptr + i) * tl.load(y_ptr + i)).to(y_ptr.dtype.element_ty)
+    tl.store(y_ptr + i, y)
+
+
+# x_ptr:*fp16,y_ptr:*fp32,B=16,ACC=tl.float32
+@triton.jit
+def an_accumulator_of_a_given_dtype(x_ptr, y_ptr, B: tl.constexpr, ACC: tl.constexpr):
+    i = tl.arange(0, B)
+    at = i[:, None] * B + i[None, :]
+    x = tl.load(x_ptr + at)
+    acc = tl.zeros([B, B], ACC)
+    tl.store(y_ptr + at, tl.dot(x, x, acc, out_dtype=ACC))
+
+
+# x_ptr:*fp32,steps=4
+@triton.jit
+def a_choice_of_a_number_or_a_constant(x_ptr, steps: tl.constexpr):
+    count = 0 if tl.program_id(0) == 0 else steps
+    for i in tl.range(count):
+        tl.store(x_ptr + i, 1.0)

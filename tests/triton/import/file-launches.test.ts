@@ -1,0 +1,82 @@
+/** The launches in a kernel's own file give the grid; what they do not show, the wrapper's caller passes. */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { parseTypes } from "../../../src/import/given-types.js";
+import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
+import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
+import { Worker } from "../../../src/runtime/worker/worker.js";
+import { sampledTests } from "../../support/sampled-tests.js";
+import { requirePython } from "../../support/python.js";
+import { typeErrors } from "../../support/tsc.js";
+
+sampledTests("launches in the file of a kernel", "src/import");
+
+const deadlineMs = 120_000;
+const file = fileURLToPath(new URL("file_launches.py", import.meta.url));
+const typesByKernel = new Map(
+  [...readFileSync(file, "utf8").matchAll(/^# (\S+)\n[^#]*?^def (\w+)/gm)].map(([, types, name]) => [name!, types!]),
+);
+
+let worker: Worker;
+let scratch: Scratch;
+const cache = new Map<string, Promise<ImportedKernel>>();
+
+beforeAll(async () => {
+  worker = new Worker({ python: await requirePython(), device: "compiler" });
+  scratch = await openScratch();
+});
+afterAll(async () => {
+  await worker.stop();
+  await scratch.remove();
+});
+
+async function read(name: string): Promise<ImportedKernel> {
+  const types = parseTypes(typesByKernel.get(name)!);
+  const reply = await worker.request({ type: "import", file, kernels: [name], types }, deadlineMs);
+  if (!reply.ok) throw new Error(reply.error.message);
+  return importKernel(reply.result.kernels[0]!, {
+    worker,
+    scratch,
+    language: async () => {},
+    deadlineMs,
+    lift: name === "launched_twice",
+  });
+}
+
+function imported(name: string): Promise<ImportedKernel> {
+  const result = cache.get(name) ?? read(name);
+  cache.set(name, result);
+  return result;
+}
+
+it.each([
+  ["tuned", "grid: ({ n, BLOCK }) => [tl.cdiv(n, BLOCK)],"],
+  ["tuned", "heuristics: { EVEN: ({ n, BLOCK }) => n.mod(BLOCK).eq(0), },"],
+  // The dtypes of the tensors that a call passes are part of the autotuner's key.
+  ["tuned", 'key: ["n"],'],
+  ["in_place", "grid: ({ n }) => [tl.cdiv(n, 16), 1],"],
+  ["in_place", 'restoreValue: ["x", "s"],'],
+  ["launched_twice", "grid: ({ programs0 }) => [programs0, 2],"],
+  ["launched_twice", "requires: ({ M, programs0, B }) => [ M.ge(programs0.mul(B).mul(2)),"],
+  ["not_launched", "programs_: scalar(tl.int32),"],
+  ["not_launched", "// TODO(import): how many programs the kernel has\n"],
+  ["not_launched", "grid: ({ programs_ }) => [programs_],"],
+])("should give %s: %s", async (name, part) => {
+  const { status, leftOut, text, ...outcome } = await imported(name);
+  expect([status, leftOut], "reason" in outcome ? outcome.reason : text).toEqual(["equal", undefined]);
+  expect(text?.replaceAll(/\s+/g, " ")).toContain(part.replaceAll(/\s+/g, " "));
+});
+
+it("should refute nothing by a number of programs that no launch shows", async () => {
+  const { built, text } = await imported("launched_twice");
+  const verdicts = built!.proof().obligations.map(({ verdict }) => verdict.kind);
+  expect(verdicts, text).not.toContain("refuted");
+});
+
+it("should write what the TypeScript compiler takes", async () => {
+  const texts = await Promise.all(
+    [...typesByKernel.keys()].map(async (name) => [`${name}.ts`, (await imported(name)).text!] as const),
+  );
+  expect(typeErrors("file-launches", Object.fromEntries(texts))).toEqual([]);
+});

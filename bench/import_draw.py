@@ -372,7 +372,7 @@ def constants_for(name, uses, launch):
         options += [True, False, *numbers]
     elif re.search("(^|_)(mode|type)", lower):
         options += [*numbers, 0, 1]
-    elif re.search(FLOAT_NAME, lower) and name not in uses.lengths and not re.search("size|block|num|group", lower):
+    elif re.search(FLOAT_NAME, lower) and name not in uses.lengths and not re.search("size|block|num|group|stride", lower):
         options += [0.5, 1.0, 1]
     elif any(type(each) is bool for each in uses.compared.get(name, ())):
         options += [True, False]

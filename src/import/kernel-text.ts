@@ -142,6 +142,10 @@ class KernelWriter implements KernelContext {
     return this.#tree.functions[0];
   }
 
+  get #dtypeNames(): readonly string[] {
+    return [...this.#dtypeVariables.values()].map(({ name }) => name);
+  }
+
   get isSpecialized(): boolean {
     return this.#options.shouldFoldConditions === true;
   }
@@ -216,6 +220,7 @@ class KernelWriter implements KernelContext {
     const kernelName = publicName.replace(/(?<=.)_kernel$/, "");
     const variable = authorName(publicName);
     this.#usedNames.add(variable);
+    for (const name of this.#dtypeNames) this.#usedNames.add(name);
     const scope = new FunctionScope(this.#kernel, true, this.#usedNames);
     const { specialize, hasPinnedConstants, tensors = [] } = this.#options;
     const { params, fixedNames, optionalPointers, names } = declareParams({
@@ -342,7 +347,7 @@ class KernelWriter implements KernelContext {
     if (existingName !== undefined) return { name: existingName, args: passedArgs };
     const name = this.#uniqueName(authorName(tree.name));
     this.#helperNames.set(key, name);
-    const scope = new FunctionScope(tree, false, []);
+    const scope = new FunctionScope(tree, false, this.#dtypeNames);
     const params: string[] = [];
     const types = this.#options.helperTypes?.get(name);
     for (const { param, value } of bindings) {

@@ -38,11 +38,14 @@ const unknownGrid = (examples: string, source: string, text: string | undefined)
 /** The wrapper's caller passes the sizes that no expression over the parameters computes. */
 function gridOfFile(tree: KernelTree, names: HostNames): GridText {
   const { fileGrid } = tree;
-  const count = Math.max(fileGrid?.sizes.length ?? 0, programAxes(tree));
+  const readAxes = programAxes(tree);
+  const count = Math.max(fileGrid?.sizes.length ?? 0, ...readAxes.map((axis) => axis + 1), 1);
   const params: string[] = [];
   const axes = Array.from({ length: count }, (_, axis): HostTree => {
     const size = fileGrid?.sizes[axis];
     if (size && callbackText([size], names, listText) !== undefined) return size;
+    // All programs on an axis that the kernel does not read do the same.
+    if (!readAxes.includes(axis) && size === undefined) return { value: 1 };
     const name = freshName(count === 1 ? "programs" : `programs${axis}`, tree);
     params.push(name);
     return { param: name };
@@ -58,12 +61,11 @@ function freshName(name: string, tree: KernelTree): string {
   return tree.functions[0].params.some((param) => param.name === name) ? freshName(`${name}_`, tree) : name;
 }
 
-/** The number of axes whose program id or size the kernel reads, at least 1. */
-function programAxes({ functions }: KernelTree): number {
-  const axes = callsIn(functions).flatMap((call) => {
+/** The axes whose program id or size the kernel reads. */
+function programAxes({ functions }: KernelTree): readonly number[] {
+  return callsIn(functions).flatMap((call) => {
     const isRead = call.callee?.what === "function" && /^tl\.(program_id|num_programs)$/.test(call.callee.name);
     const axis = isRead ? (boundArgument(call, "axis") ?? call.args[0]) : undefined;
     return axis?.kind === "Constant" ? [Number(axis.value)] : [];
   });
-  return Math.max(1, ...axes.map((axis) => axis + 1));
 }

@@ -126,7 +126,7 @@ export interface Written {
 type Write = (inferred: InferredLaunchFacts) => Promise<Written | undefined>;
 
 /** Limits on the rounds in which conditions lead to others, and on the attempts to remove a condition. */
-const LIMITS = { rounds: 4, removals: 12 } as const;
+const LIMITS = { rounds: 4, removals: 12, removalsWithoutLaunch: 4 } as const;
 
 /** Infers the grid and the preconditions; undefined if the launches give no information. */
 async function inferredOf(
@@ -198,7 +198,8 @@ class Inference {
   #removeRedundant(inferred: InferredLaunchFacts): InferredLaunchFacts {
     const missingCount = this.#missingPreconditions(inferred)?.length ?? 0;
     let current = inferred;
-    for (const condition of inferred.requires.toReversed().slice(0, LIMITS.removals)) {
+    const most = this.launches ? LIMITS.removals : LIMITS.removalsWithoutLaunch;
+    for (const condition of inferred.requires.toReversed().slice(0, most)) {
       const fewer = { ...current, requires: current.requires.filter((each) => each !== condition) };
       const missing = this.#missingPreconditions(fewer);
       if (missing && missing.length <= missingCount) current = fewer;

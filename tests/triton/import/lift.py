@@ -83,7 +83,7 @@ def other_masks(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
     tl.store(y_ptr + at - 1, x, mask=at < count)
 
 
-# 2 of 2
+# 1 of 2
 # x_ptr:*fp32,y_ptr:*fp32,count:i32,BLOCK=32
 @triton.jit
 def shifted_masks(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
@@ -173,7 +173,7 @@ def backwards(x_ptr, y_ptr, turns, stride, BLOCK: tl.constexpr):
         x_ptrs -= stride
 
 
-# 2 of 2
+# 1 of 2
 # x_ptr:*fp32,y_ptr:*fp32,K:i32,stride:i32,BLOCK=32
 @triton.jit
 def counted_down(x_ptr, y_ptr, K, stride, BLOCK: tl.constexpr):
@@ -265,3 +265,7 @@ def otherwise_flagged(x_ptr, y_ptr, stride, n, SCALED: tl.constexpr, BLOCK: tl.c
 def anywhere(x_ptr, at_ptr, y_ptr, n, BLOCK: tl.constexpr):
     at = tl.load(at_ptr + tl.program_id(0)) * BLOCK + tl.arange(0, BLOCK)
     tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n, other=0.0), mask=(at >= 0) & (at < n))
+
+
+def launch(x, y, heads, stride):
+    constants[(triton.cdiv(heads, 32), 1)](x, y, heads, stride, D=64, BLOCK=32)

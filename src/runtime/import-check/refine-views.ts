@@ -53,7 +53,7 @@ export async function refineViews<Kernel>(tools: RefinementTools<Kernel>): Promi
     let refutation: Refutation | undefined;
     for (const variant of inferenceVariants(inferred)) {
       const kernel = await write(lift, variant);
-      if (!kernel) continue;
+      if (!kernel || hasImpossibleConfigs(kernel.built)) continue;
       const candidate = refutationOf(kernel, lifted);
       const isUnrefuted = candidate.pointers.length + candidate.outputs.length === 0;
       const equalKernel = isUnrefuted ? await compared(lift, variant) : undefined;
@@ -112,6 +112,10 @@ function refutationOf({ built, parameters }: Written, lifted: readonly string[])
 
 const refutedIn = (built: CompiledKernel): readonly Obligation[] =>
   built.proof().obligations.filter(({ verdict }) => verdict.kind === "refuted");
+
+/** True if no launch satisfies the conditions. */
+const hasImpossibleConfigs = (built: CompiledKernel): boolean =>
+  built.proof().obligations.some(({ verdict }) => verdict.kind === "impossible" && verdict.configs === "all");
 
 // Infers preconditions of an imported kernel's launches, from its proof gaps and the recorded launches. Every recorded
 // launch must satisfy a condition.

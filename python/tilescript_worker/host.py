@@ -49,12 +49,14 @@ def tuning_of(
     }
     for decorator in decorators_of(kernel):
         if isinstance(decorator, Autotuner):
-            tuning["autotune"] = {
-                "key": [name for name in decorator.keys if name in names],
-                "configs": [_config(config) for config in decorator.configs],
-                "resetToZero": list(decorator.reset_to_zero),
-                "restoreValue": list(decorator.restore_value),
-            }
+            configs = [_config(config) for config in decorator.configs]
+            if configs:
+                tuning["autotune"] = {
+                    "key": [name for name in decorator.keys if name in names],
+                    "configs": configs,
+                    "resetToZero": list(decorator.reset_to_zero),
+                    "restoreValue": list(decorator.restore_value),
+                }
             # The hook that sets the blocks of descriptors is called for them.
             has_descriptors = any(each.kind == "descriptor" for signature in signatures for each in signature.values())
             tuning["leftOut"] += _tuner_options(decorator, names, counts_hook=not has_descriptors)

@@ -155,7 +155,7 @@ async function withViews(
     // A view may mask more than the Python does, such as negative indices.
     if (!lifted.includes(param)) await tryLift([param], [param]);
   }
-  if (lifted.length > 0) {
+  if (lifted.length > 0 && (read.launch || tools.lift)) {
     const refinement = await refineViews({
       tree,
       lifted,

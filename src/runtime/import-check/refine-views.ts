@@ -176,7 +176,9 @@ class Inference {
     const names = new Map(Object.entries(parameters));
     const missing = built.suggestPreconditions?.(requires.map((each) => renameParams(each, names)));
     const originals = new Map([...names].map(([python, name]) => [name, python]));
-    return missing?.map((precondition) => ({
+    // Without launches, a kernel may as well write a part of an output only.
+    const relevant = this.launches ? missing : missing?.filter(({ property }) => property !== "coverage");
+    return relevant?.map((precondition) => ({
       ...precondition,
       wanted: precondition.wanted.map((each) => renameParams(each, originals)),
     }));

@@ -83,17 +83,17 @@ def run(name: str, emitted: Path) -> bool:
         a, b = torch.randn(k, m, dtype=torch.float16).T, torch.randn(k, n, dtype=torch.float16)
         c = torch.empty(m, n, dtype=torch.float16)
         twin[(3, 2)](a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(), BM=16, BN=32, BK=16)
-        return torch.equal(module.product(a, b), c)
+        return torch.equal(module.product(a, b, programs0=3, programs1=2), c)
     if name == "batched":
         m, n = 37, 29
         x = torch.randn(3, m, n)
         y = torch.empty_like(x)
         twin[(1, 3)](x, y, m, n, *x.stride(), *y.stride(), BM=16, BN=32)
-        return torch.equal(module.batched(x), y)
+        return torch.equal(module.batched(x, programs1=3), y)
     size, first = 130, -5
     x, y = torch.randn(size + 64), torch.zeros(size)
     twin[(3,)](x, y, size, first, BLOCK=64)
-    return torch.equal(module.unchecked(x[:size], first, out=torch.zeros(size)), y)
+    return torch.equal(module.unchecked(x[:size], first, programs=3, out=torch.zeros(size)), y)
 
 
 if __name__ == "__main__":

@@ -143,14 +143,14 @@ async function inferredOf(
   const grid = launches && !tree.launch?.grid ? inferGrid(tree, tensors, launches) : undefined;
   const start = { ...(grid && { grid }), requires: [] };
   const kernel = await write(start);
-  return kernel && new Inference(launches, kernel).infer(start);
+  return kernel && new Inference(launches, { ...kernel, tensors }).infer(start);
 }
 
 class Inference {
   constructor(
     /** Undefined if no script launches the kernel: then every condition is possible. */
     private readonly launches: RecordedValues | undefined,
-    private readonly kernel: Written,
+    private readonly kernel: Written & { readonly tensors: readonly LiftedTensor[] },
   ) {}
 
   infer(start: InferredLaunchFacts): InferredLaunchFacts | undefined {
@@ -176,12 +176,22 @@ class Inference {
     const names = new Map(Object.entries(parameters));
     const missing = built.suggestPreconditions?.(requires.map((each) => renameParams(each, names)));
     const originals = new Map([...names].map(([python, name]) => [name, python]));
-    // Without launches, a kernel may as well write a part of an output only.
-    const relevant = this.launches ? missing : missing?.filter(({ property }) => property !== "coverage");
-    return relevant?.map((precondition) => ({
-      ...precondition,
-      wanted: precondition.wanted.map((each) => renameParams(each, originals)),
-    }));
+    return missing?.map(({ property, of, wanted }) => {
+      // Without launches, a kernel may also write a part of an output only. Only the number of programs is unknown.
+      const isFree = this.launches === undefined && property === "coverage";
+      const possible = isFree
+        ? wanted.filter((each) => paramsIn(each).some((name) => this.#isGridArgument(name)))
+        : wanted;
+      return { property, of, wanted: possible.map((each) => renameParams(each, originals)) };
+    });
+  }
+
+  /** True for an argument of the wrapper that the kernel does not have. */
+  #isGridArgument(name: string): boolean {
+    const { tensors, parameters } = this.kernel;
+    return (
+      !Object.values(parameters).includes(name) && !tensors.some(({ axes }) => axes.some(({ size }) => size === name))
+    );
   }
 
   /** For each gap, the first new condition that every recorded launch satisfies, if launches are recorded. */
@@ -212,6 +222,11 @@ class Inference {
     }
     return current;
   }
+}
+
+function paramsIn(tree: HostExpression): readonly string[] {
+  if ("param" in tree) return [tree.param];
+  return "op" in tree ? tree.of.flatMap(paramsIn) : [];
 }
 
 function renameParams(tree: HostExpression, names: ReadonlyMap<string, string>): HostExpression {

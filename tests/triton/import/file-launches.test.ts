@@ -58,7 +58,10 @@ it.each([
   ["in_place", "grid: ({ n }) => [tl.cdiv(n, 16), 1],"],
   ["in_place", 'restoreValue: ["x", "s"],'],
   ["launched_twice", "grid: ({ programs0 }) => [programs0, 2],"],
-  ["launched_twice", "requires: ({ M, programs0, B }) => [ M.ge(programs0.mul(B).mul(2)),"],
+  [
+    "launched_twice",
+    "requires: ({ M, programs0, B }) => [M.ge(programs0.mul(B).mul(2)), programs0.ge(tl.cdiv(tl.cdiv(M, B), 2))],",
+  ],
   ["not_launched", "programs_: scalar(tl.int32),"],
   ["not_launched", "// TODO(import): how many programs the kernel has\n"],
   ["not_launched", "grid: ({ programs_ }) => [programs_],"],

@@ -204,7 +204,8 @@ class _CallsToBodies(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        callee = self.names.get(node.func.id) if isinstance(node.func, ast.Name) else None
+        is_own = isinstance(node.func, ast.Name) and node.func.id not in CALLS
+        callee = self.names.get(node.func.id) if is_own else None
         definition = _definition_of(callee) if self.depth < MAX_DEPTH and not node.keywords else None
         expression = None if definition is None else returned_expression(definition)
         if definition is None or expression is None or len(definition.args.args) != len(node.args):

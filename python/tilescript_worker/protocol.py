@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any, TextIO
 
-VERSION = 12
+VERSION = 13
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 

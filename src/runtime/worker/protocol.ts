@@ -6,7 +6,7 @@ import type { Config, Layout, SpecialValue, Tolerance } from "../../compiled/com
 import type { FileGrid, KernelTree, LaunchSignature, RecordedBlocks, RecordedLaunch, Tuning } from "../../import/tree.js";
 import type { Resources, Target } from "../system/gpu-targets.js";
 
-export const PROTOCOL_VERSION = 12;
+export const PROTOCOL_VERSION = 13;
 
 /** A number. JSON has no NaN and no infinities, so they are encoded as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";

@@ -4,7 +4,7 @@ import linecache
 import sys
 import unittest
 
-from tilescript_worker.call_sites import call_site
+from tilescript_worker.call_sites import call_site, sites_in_file
 
 PARAMS = ["x_ptr", "n", "m", "BLOCK"]
 
@@ -33,6 +33,13 @@ def site_in(script: str):
     return kernel.site
 
 
+FILE = """
+def first(x, n):
+    kernel[lambda meta: (cdiv(n, meta["BLOCK"]),)](x, n, 1, BLOCK=64)
+    other[(n,)](x)
+    def inner(m):
+        kernel[lambda meta: (m,)](x, 2, m)
+"""
 N, M, BLOCK = {"param": "n"}, {"param": "m"}, {"param": "BLOCK"}
 CDIV = {"op": "cdiv", "of": [N, BLOCK]}
 
@@ -51,6 +58,17 @@ class Grids(unittest.TestCase):
         )
         self.expect("def f(x):\n    rows, columns = x.shape\n    kernel[(rows,)](x, columns, m=x.size(0))\nf(x)", [M])
         self.expect("n, b = 5, 64\nblocks = cdiv\ncount = 3\nkernel[(n, count)](x, n, 1)", [N, {"value": 3}])
+
+    def test_should_know_single_axes(self):
+        self.assertEqual(site_in("n = 5\nkernel[(n, n * B)](x, n, 1)").sizes(), [N, None])
+        self.assertEqual(site_in("kernel[x.shape](x, 3, 1)").sizes(), [])
+        # The arguments after a starred one have no known position.
+        self.assertEqual(site_in("def f(n):\n    kernel[(n, 7)](x, *[n], 1)\nf(5)").sizes(), [None, {"value": 7}])
+
+    def test_should_be_found_in_the_text_of_a_file(self):
+        linecache.cache["file"] = (0, None, FILE.splitlines(keepends=True), "file")
+        self.assertEqual([each.grid() for each in sites_in_file("file", "kernel", PARAMS)], [[CDIV], [M]])
+        self.assertEqual(sites_in_file("file", "absent", PARAMS), [])
 
     def test_should_refuse_what_no_parameter_is(self):
         self.expect("n, m = 5, 6\nkernel[(n * B,)](x, n, m)", None)

@@ -15,6 +15,14 @@ def even(args):
     return args["N"] % args["BLOCK"] == 0
 
 
+def divides(divisor, n):
+    return n % divisor == 0
+
+
+def endless(n):
+    return endless(n)
+
+
 def in_two_steps(args):
     n = args["N"]
     return n % 2 == 0
@@ -31,6 +39,18 @@ class Heuristics(unittest.TestCase):
         pair = (lambda args: cdiv(args["N"], 2), lambda args: args["N"] > 4 and not args["BLOCK"] == 2)
         self.assertEqual(heuristic_tree(pair[0], PARAMS), {"op": "cdiv", "of": [N, {"value": 2}]})
         self.assertEqual(heuristic_tree(pair[1], PARAMS)["op"], "and")
+
+    def test_should_expand_functions_that_only_return_an_expression(self):
+        mod = {"op": "mod", "of": [N, BLOCK]}
+        self.assertEqual(
+            heuristic_tree(lambda args: divides(args["BLOCK"], args["N"]), PARAMS), {"op": "eq", "of": [mod, {"value": 0}]}
+        )
+        for function in (
+            lambda args: divides(args["BLOCK"], n=args["N"]),
+            lambda args: in_two_steps(args),
+            lambda args: endless(args["N"]),
+        ):
+            self.assertIsNone(heuristic_tree(function, PARAMS))
 
     def test_should_read_whole_floats(self):
         self.assertEqual(heuristic_tree(lambda args: args["N"] > 0.0, PARAMS), {"op": "gt", "of": [N, {"value": 0}]})

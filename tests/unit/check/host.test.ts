@@ -184,13 +184,13 @@ describe("accumulation", () => {
     ["a store", undefined, (p, x, lanes) => tl.store(p.add(lanes), x)],
     ["a load", undefined, (p, _, lanes) => tl.deviceAssert(tl.load<any>(p.add(lanes)).ge(0))],
   ])("nothing puts back what a raw pointer leads to: %s", async (_, how, change) => {
-    const through = (tuned: readonly object[]) =>
+    const through = (tuned: readonly object[], restored: object = {}, p: unknown = pointer(tl.float32)) =>
       kernel(
         "through",
         {
-          params: { x: tensor(tl.float32, ["N"]), p: pointer(tl.float32), BLOCK: constexpr() },
+          params: { x: tensor(tl.float32, ["N"]), p, BLOCK: constexpr() },
           grid: () => [1],
-          autotune: { key: ["N"], configs: tuned },
+          autotune: { key: ["N"], configs: tuned, ...restored },
         } as never,
         (({ x, p, BLOCK }: any) => {
           const lanes = tl.arange(0, BLOCK);
@@ -201,6 +201,9 @@ describe("accumulation", () => {
     const said = `through: autotuning runs the kernel several times and what the raw pointer p leads to is ${how}, so each run sees the result of the previous one; add restoreValue: ["p"]`;
     expect(await messagesOf(() => through(several))).toEqual(how === undefined ? [] : [said]);
     expect(await messagesOf(() => through(several.slice(0, 1)))).toEqual([]);
+    expect(await messagesOf(() => through(several, { restoreValue: ["p"] }))).toEqual([]);
+    const optional = await messagesOf(() => through(several, { restoreValue: ["p"] }, pointer(tl.float32).optional()));
+    expect(optional[0]).toMatch(/Triton cannot put back p, which may be left out/);
   });
 
   test.each([

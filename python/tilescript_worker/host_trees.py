@@ -204,15 +204,15 @@ class _CallsToBodies(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        is_own = isinstance(node.func, ast.Name) and node.func.id not in CALLS
-        callee = self.names.get(node.func.id) if is_own else None
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        callee = None if name in CALLS else self.names.get(name)
         definition = _definition_of(callee) if self.depth < MAX_DEPTH and not node.keywords else None
         expression = None if definition is None else returned_expression(definition)
         if definition is None or expression is None or len(definition.args.args) != len(node.args):
             return node
         arguments = dict(zip((each.arg for each in definition.args.args), node.args, strict=True))
         body = _NamesToValues(arguments).visit(copy.deepcopy(expression))
-        return _CallsToBodies(callee.__globals__, self.depth + 1).visit(body)
+        return _CallsToBodies(getattr(callee, "__globals__", {}), self.depth + 1).visit(body)
 
 
 class _NamesToValues(ast.NodeTransformer):

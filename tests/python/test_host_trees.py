@@ -42,9 +42,8 @@ class Heuristics(unittest.TestCase):
 
     def test_should_expand_functions_that_only_return_an_expression(self):
         mod = {"op": "mod", "of": [N, BLOCK]}
-        self.assertEqual(
-            heuristic_tree(lambda args: divides(args["BLOCK"], args["N"]), PARAMS), {"op": "eq", "of": [mod, {"value": 0}]}
-        )
+        tree = heuristic_tree(lambda args: divides(args["BLOCK"], args["N"]), PARAMS)
+        self.assertEqual(tree, {"op": "eq", "of": [mod, {"value": 0}]})
         for function in (
             lambda args: divides(args["BLOCK"], n=args["N"]),
             lambda args: in_two_steps(args),

@@ -23,11 +23,12 @@ const isAugmented = (node: object): node is Augmented => "kind" in node && node.
 
 /** `x = x + y` for `x += y` if the result is another live range. */
 function asAssignment(statement: Augmented, names: NewNames | undefined): object | undefined {
-  const { target } = statement;
+  const { target, line, end, types, op, value: right } = statement;
   if (target.kind !== "Name" || names?.use === names?.definition) return undefined;
   const nameNode = (id: string | undefined): Name => ({ ...target, id: id ?? target.id });
-  const value = { ...statement, kind: "BinOp", left: nameNode(names?.use), right: statement.value };
-  return { ...statement, kind: "Assign", targets: [nameNode(names?.definition)], value };
+  // The nodes keep nothing else of the statement: its target is written, not read.
+  const value = { kind: "BinOp", line, end, types, op, left: nameNode(names?.use), right };
+  return { kind: "Assign", line, end, targets: [nameNode(names?.definition)], value };
 }
 
 /** The new names of a node. The target of `x += 1` has two. */

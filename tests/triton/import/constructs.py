@@ -912,6 +912,18 @@ def an_accumulator_of_a_given_dtype(x_ptr, y_ptr, B: tl.constexpr, ACC: tl.const
     tl.store(y_ptr + at, tl.dot(x, x, acc, out_dtype=ACC))
 
 
+# x_ptr:*fp32,n:i32,s:i32,P=True,B=16
+@triton.jit
+def arms_that_add_to_a_scalar_before_it_is_a_tile(x_ptr, n, s, P: tl.constexpr, B: tl.constexpr):
+    at = tl.program_id(0) * s
+    if P:
+        at += n
+    else:
+        at += n * 2
+    at += tl.arange(0, B)[:, None] + tl.arange(0, B)[None, :]
+    tl.store(x_ptr + at, 1.0)
+
+
 # x_ptr:*fp32,steps=4
 @triton.jit
 def a_choice_of_a_number_or_a_constant(x_ptr, steps: tl.constexpr):

@@ -109,8 +109,8 @@ class KernelWriter implements KernelContext {
   readonly #todos: Todo[] = [];
   readonly #leftOut: LeftOut[] = [];
   readonly #imports = new Set<string>(["kernel", "tl"]);
-  /** The names of helper functions, by their index and their constant arguments. */
-  readonly #helperNames = new Map<string, string>();
+  /** Helper functions and the positions of arguments that they do not get, by their index and constant arguments. */
+  readonly #helpers = new Map<string, { readonly name: string; readonly unused: ReadonlySet<number> }>();
   /** The text of each helper function, callees before callers. */
   readonly #helperTexts: string[] = [];
   readonly #usedNames = new Set<string>();
@@ -342,11 +342,11 @@ class KernelWriter implements KernelContext {
     const values = bindings.map(({ value }) => value);
     const isPassed = (value: Value): boolean => value.kind === "traced" || (value.kind === "list" && isTraced(value));
     const key = `${index}:${values.map((value) => (isPassed(value) ? argumentPattern(value) : `${value.kind} ${value.text}`)).join(",")}`;
-    const existingName = this.#helperNames.get(key);
     const passedArgs = values.filter(isPassed);
-    if (existingName !== undefined) return { name: existingName, args: passedArgs };
+    const argsFor = (unused: ReadonlySet<number>): readonly Value[] => passedArgs.filter((_, i) => !unused.has(i));
+    const existing = this.#helpers.get(key);
+    if (existing) return { name: existing.name, args: argsFor(existing.unused) };
     const name = this.#uniqueName(authorName(tree.name));
-    this.#helperNames.set(key, name);
     const scope = new FunctionScope(tree, false, this.#dtypeNames);
     const params: string[] = [];
     const types = this.#options.helperTypes?.get(name);
@@ -355,17 +355,22 @@ class KernelWriter implements KernelContext {
       if (isPassed(value)) params.push(`${parameter.text}: ${parameterType(parameter, types)}`);
       scope.bind(param.name, parameter);
     }
-    const parameterList = params.join(", ");
+    withFileLines(tree, () => translateStatements(tree.body, new Set(), { scope, kernel: this, translate }));
+    // An optional pointer may be absent where the function does not use it.
+    const isUnused = ({ text }: Value, i: number): boolean =>
+      this.optionalPointers.has(text) && !isNamed(params[i]?.split(":")[0] ?? "", scope);
+    const unused = new Set(passedArgs.flatMap((arg, i) => (isUnused(arg, i) ? [i] : [])));
+    this.#helpers.set(key, { name, unused });
+    const parameterList = params.filter((_, i) => !unused.has(i)).join(", ");
     // If a parameter is `any`, the inferred return type would be wrong.
     const returnType = /: any\b/.test(parameterList) ? ": any" : "";
     for (const [name] of parameterList.matchAll(TYPE_NAMES)) this.#imports.add(`type ${name}`);
-    withFileLines(tree, () => translateStatements(tree.body, new Set(), { scope, kernel: this, translate }));
     const options = tree.noinline ? ", { noinline: true }" : "";
     const body = withoutUnused(scope.lines).join("\n");
     this.#helperTexts.push(
       `${docComment(tree.doc)}const ${name} = tl.fn((${parameterList})${returnType} => {\n${body}\n}${options});`,
     );
-    return { name, args: passedArgs };
+    return { name, args: argsFor(unused) };
   }
 
   #uniqueName(base: string): string {

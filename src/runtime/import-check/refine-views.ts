@@ -129,6 +129,9 @@ export interface Written {
 /** Writes and builds the kernel with inferred conditions; undefined if it cannot be built. */
 type Write = (inferred: InferredLaunchFacts) => Promise<Written | undefined>;
 
+/** Limit on the obligations of a kernel whose conditions are inferred without launches. */
+const MOST_OBLIGATIONS = 40;
+
 /** Limits on the rounds in which conditions lead to others, and on the attempts to remove a condition. */
 const LIMITS = { rounds: 4, removals: 12, removalsWithoutLaunch: 4 } as const;
 
@@ -143,6 +146,8 @@ async function inferredOf(
   const grid = launches && !tree.launch?.grid ? inferGrid(tree, tensors, launches) : undefined;
   const start = { ...(grid && { grid }), requires: [] };
   const kernel = await write(start);
+  // Without launches, there is no grid to infer, and each further condition costs proofs of all obligations.
+  if (!launches && kernel && kernel.built.proof().obligations.length > MOST_OBLIGATIONS) return undefined;
   return kernel && new Inference(launches, { ...kernel, tensors }).infer(start);
 }
 

@@ -237,9 +237,20 @@ function strategies(
         (fallback) => [sameTypeCalls, { ...strategy, ...fallback, hasFixedDTypes: true }] as const,
       ),
     ),
+    ...(options.specialize?.size === 0 ? [[sameTypeCalls, fixedConstants(read, options)] as const] : []),
     // A flag with another meaning may test for pointers that single calls omit.
     [calls.slice(0, 1), { ...options, hasPinnedConstants: true, hasFixedDTypes: true, mayEmitContinuations: true }],
   ];
+}
+
+/** Fixes every constant that no config sets: two lengths may have to be equal. */
+function fixedConstants({ calls, tuning, functions: [{ params }] }: ReadableKernel, options: TextOptions): TextOptions {
+  const tuned = new Set(tuning.autotune?.configs.flatMap(({ values }) => Object.keys(values)));
+  const constants = params.filter(
+    ({ name }) => !tuned.has(name) && calls.every((call) => call.arguments[name]?.kind === "constant"),
+  );
+  const specialize = new Set(constants.map(({ name }) => name));
+  return { ...options, specialize, hasFixedDTypes: true, mayEmitContinuations: true };
 }
 
 /** The kernel restricted to these calls. If conditions are decided, other constants are ignored. */

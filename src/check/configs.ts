@@ -130,8 +130,7 @@ export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
       const effects = accessEffects.get(param);
       const reason = isWritten(effects) ? whyCarriedOver(effects) : undefined;
       const isCarriedOver = reason !== undefined && ir.tuning.configs.length > 1;
-      if (param.given && (isCarriedOver || reset.has(param.name)))
-        report(autotuneReset.optional(ir.name, param.name));
+      if (param.given && (isCarriedOver || reset.has(param.name))) report(autotuneReset.optional(ir.name, param.name));
       else if (isCarriedOver && !reset.has(param.name)) report(autotuneReset.pointer(ir.name, param.name, reason));
     }
     if (param.kind === "tensor")

@@ -3,7 +3,14 @@
  * `python/tilescript_worker/protocol.py` is the other side. A change to either increments `PROTOCOL_VERSION` in both.
  */
 import type { Config, Layout, SpecialValue, Tolerance } from "../../compiled/compiled-kernel.js";
-import type { FileGrid, KernelTree, LaunchSignature, RecordedBlocks, RecordedLaunch, Tuning } from "../../import/tree.js";
+import type {
+  FileGrid,
+  KernelTree,
+  LaunchSignature,
+  RecordedBlocks,
+  RecordedLaunch,
+  Tuning,
+} from "../../import/tree.js";
 import type { Resources, Target } from "../system/gpu-targets.js";
 
 export const PROTOCOL_VERSION = 13;

@@ -30,7 +30,7 @@ export interface ImportDraw extends ImportPart {
    * which no types were found.
    */
   readonly unreadable: number;
-  readonly lacking: number;
+  readonly lacking?: number;
   readonly uncompiled: number;
   /** Kernels that were imported, and those of them whose files import packages that are not installed. */
   readonly kernels: number;

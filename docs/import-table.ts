@@ -29,7 +29,8 @@ function drawTable(draw: ImportDraw): string {
     `${draw.files} drawn files launch ${draw.launched} kernels of their own:`,
     `${draw.kernels} of ${draw.repositories.length} repositories are imported,`,
     `${draw.placeholders} of them from files that import packages which are not installed;`,
-    `${draw.lacking} use what Triton ${draw.triton} or this machine lacks, no types were found for ${draw.uncompiled},`,
+    ...(draw.lacking === undefined ? [] : [`${draw.lacking} use what Triton ${draw.triton} or this machine lacks,`]),
+    `no types were found for ${draw.uncompiled},`,
     `and ${draw.unreadable} are in files that cannot be read.`,
     `Of all launched kernels, ${share(equal, draw.launched)} are equal, with fixed flags ${share(withFlags, draw.launched)}.`,
   ].join(" ");

@@ -144,7 +144,9 @@ raise ValueError("results are missing")
     kernels: [{ status: "equal" }],
   });
   expect(ran.err).toBe(`running ${script}; its kernels are recorded, not launched\n`);
-  expect(report.kernels[0]!.text).toContain("x: pointer(tl.float16)");
+  const { text } = report.kernels[0]!;
+  expect(text).toContain('tl.dtype("T", [tl.float16, tl.float32])');
+  expect(text).toContain("x: pointer(T)");
 });
 
 it("should name the line that Triton refuses, and what to write for a block pointer that is no variable", async () => {

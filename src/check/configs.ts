@@ -162,12 +162,12 @@ function tensorMistakes(
 ): readonly MessageOfCode[] {
   const isChanged = role === "inout" || (role === "out" && reason !== undefined);
   if (optional) return isChanged || reset.has(name) ? [autotuneReset.optional(ir.name, name)] : [];
-  if (!isChanged || reset.has(name)) return [];
-  const messages: MessageOfCode[] = [];
-  if (block) messages.push(autotuneReset.descriptor(ir.name, name, role));
-  else if (role === "inout") messages.push(autotuneReset.inPlace(ir.name, name));
-  if (role === "out" && reason !== undefined) messages.push(autotuneReset.accumulates(ir.name, name, reason));
-  return messages;
+  if (!isChanged) return [];
+  const descriptor = block ? [autotuneReset.descriptor(ir.name, name, role)] : [];
+  if (reset.has(name)) return descriptor;
+  const inPlace = role === "inout" && !block ? [autotuneReset.inPlace(ir.name, name)] : [];
+  const accumulates = role === "out" && reason !== undefined ? [autotuneReset.accumulates(ir.name, name, reason)] : [];
+  return [...descriptor, ...inPlace, ...accumulates];
 }
 
 /** The way in which the memory written by a trial affects the next trial. Undefined if it does not. */

@@ -243,13 +243,13 @@ describe("refusals", () => {
     );
   });
 
-  test("what the autotuner cannot put back", () => {
+  test.each([[[]], [["x"]]])("what the autotuner cannot put back, with restoreValue: %j", (restoreValue) => {
     const tuned = kernel(
       "tuned",
       {
         params: { x: descriptor.inout(tl.float32, ["N"], ["BLOCK"]), BLOCK: constexpr() },
         grid: () => [1],
-        autotune: { key: ["N"], configs: [{ BLOCK: 16 }, { BLOCK: 32 }] },
+        autotune: { key: ["N"], restoreValue: restoreValue as never, configs: [{ BLOCK: 16 }, { BLOCK: 32 }] },
       },
       ({ x }) => x.store([0], x.load([0])),
     );

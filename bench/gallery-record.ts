@@ -17,8 +17,13 @@ export interface GalleryRow extends GalleryCase {
   readonly ms: number;
   readonly low: number;
   readonly high: number;
-  /** Why another project's way did not run; it then has no times. */
-  readonly failed?: string;
+}
+
+/** Another project's way that did not run. */
+export interface GalleryFailure extends GalleryCase {
+  readonly provider: string;
+  readonly part: string;
+  readonly failed: string;
 }
 
 /** The ratio of a baseline's time to the example's: the median over rounds. */
@@ -41,11 +46,19 @@ export interface Gallery {
   readonly triton: string;
   readonly parts: Readonly<Record<string, GalleryPart>>;
   readonly rows: readonly GalleryRow[];
+  readonly failures: readonly GalleryFailure[];
   readonly ratios: readonly GalleryRatio[];
 }
 
-export const readGallery = (): Gallery =>
-  JSON.parse(readFileSync(resolve(import.meta.dirname, "results/gallery-h200.json"), "utf8")) as Gallery;
+type Recorded = Omit<Gallery, "rows" | "failures"> & { readonly rows: readonly (GalleryRow | GalleryFailure)[] };
+
+export function readGallery(): Gallery {
+  const text = readFileSync(resolve(import.meta.dirname, "results/gallery-h200.json"), "utf8");
+  const recorded = JSON.parse(text) as Recorded;
+  const rows = recorded.rows.filter((row) => "ms" in row);
+  const failures = recorded.rows.filter((row) => "failed" in row);
+  return { ...recorded, rows, failures };
+}
 
 /** The parts whose kernels have changed since they were timed. */
 export function changedParts({

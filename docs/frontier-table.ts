@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { type GalleryCase, type GalleryRow, readGallery } from "../bench/gallery-record.js";
+import { type GalleryCase, type GalleryFailure, type GalleryRow, readGallery } from "../bench/gallery-record.js";
 import { afterFirst, tableLines } from "./markdown-table.js";
 
 /** The forms of an example: the plain kernel, and the one that `warpSpecialize: "auto"` chooses. */
@@ -24,8 +24,7 @@ const sizesOf = ({ sizes }: GalleryCase): string =>
     .map(([name, size]) => `${name}=${size}`)
     .join(" ");
 
-const fastest = (rows: readonly GalleryRow[]): GalleryRow | undefined =>
-  rows.filter(({ failed }) => failed === undefined).sort((a, b) => a.ms - b.ms)[0];
+const fastest = (rows: readonly GalleryRow[]): GalleryRow | undefined => [...rows].sort((a, b) => a.ms - b.ms)[0];
 
 /** A case, with its fastest form and the ratio of each group's fastest way to it. */
 interface Compared {
@@ -52,7 +51,7 @@ const worst = ({ ratios }: Compared): number =>
   Math.min(...Object.values(ratios).filter((ratio) => ratio !== undefined));
 
 function measuredTable(): readonly string[] {
-  const { device, torch, triton, rows } = readGallery();
+  const { device, torch, triton, rows, failures } = readGallery();
   const lines = [...compared(rows)]
     .sort((a, b) => worst(a) - worst(b))
     .map(({ own, ratios }) => [
@@ -66,14 +65,14 @@ function measuredTable(): readonly string[] {
     `${device}, torch ${torch}, Triton ${triton}:`,
     "",
     ...tableLines(head, lines, afterFirst),
-    ...failures(rows),
+    ...failureLines(failures),
   ];
 }
 
 /** Why ways have no time, one line for each reason. */
-function failures(rows: readonly GalleryRow[]): readonly string[] {
-  const reasons = rows.flatMap(({ kernel, provider, failed }) =>
-    failed === undefined ? [] : [`- \`${kernel}\`, ${provider}: ${failed.split("\n")[0]}`],
+function failureLines(failures: readonly GalleryFailure[]): readonly string[] {
+  const reasons = failures.map(
+    ({ kernel, provider, failed }) => `- \`${kernel}\`, ${provider}: ${failed.split("\n")[0]}`,
   );
   return reasons.length === 0 ? [] : ["", "Ways that did not run:", "", ...new Set(reasons)];
 }

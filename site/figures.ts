@@ -31,6 +31,9 @@ const PROVIDER_LABELS: Readonly<Record<string, string>> = {
   compiled: "torch.compile",
   "max-autotune": "torch.compile, max-autotune",
   flex: "FlexAttention",
+  auto: "the form that the wrapper chooses",
+  liger: "Liger-Kernel",
+  helion: "Helion",
   copy: "a copy of as many bytes",
   fast: "with FAST_ACCUM",
   "hand-written": "Triton by hand",
@@ -79,7 +82,7 @@ function galleryCases({ rows }: Pick<Gallery, "rows">, name: string): readonly C
         const functionName = timedFunction(row);
         const labels = [
           ...(functionName ? [functionName] : []),
-          ...(functionName && !PROVIDER_LABELS[row.provider] ? [] : [PROVIDER_LABELS[row.provider]]),
+          ...(functionName && !PROVIDER_LABELS[row.provider] ? [] : [PROVIDER_LABELS[row.provider] ?? row.provider]),
         ];
         return { label: labels.join(" "), isOurs: functionName === name, row };
       }),

@@ -142,8 +142,9 @@ class KernelWriter implements KernelContext {
     return this.#tree.functions[0];
   }
 
+  /** Names of dtype variables that no constant of the kernel binds. */
   get #dtypeNames(): readonly string[] {
-    return [...this.#dtypeVariables.values()].map(({ name }) => name);
+    return [...this.#dtypeVariables.values()].flatMap(({ name, binder }) => (binder === undefined ? [name] : []));
   }
 
   get isSpecialized(): boolean {

@@ -170,26 +170,21 @@ const scaledSum: readonly PipelineStep[] = [
   },
 ];
 
+/** The same steps for each iteration of each tile. */
+const eachIteration = (body: readonly PipelineStep[]): readonly PipelineStep[] => [
+  { kind: "tiles", body: [{ kind: "turns", body }] },
+];
+
+/** @param copies The copies of an iteration, with what their barriers expect. */
 function productPipeline(copies: readonly PipelineStep[], sum: readonly PipelineStep[]): Pipeline {
   return {
     barriers: { filled: { arrivals: "one", per: "slot" }, emptied: { arrivals: "consumers", per: "slot" } },
     own: [],
-    producer: [
-      {
-        kind: "tiles",
-        body: [
-          {
-            kind: "turns",
-            body: [
-              { kind: "wait", barrier: "emptied", isPreviousPhase: true },
-              { kind: "expect", barrier: "filled" },
-              ...copies,
-              { kind: "advance" },
-            ],
-          },
-        ],
-      },
-    ],
+    producer: eachIteration([
+      { kind: "wait", barrier: "emptied", isPreviousPhase: true },
+      ...copies,
+      { kind: "advance" },
+    ]),
     consumer: [
       { kind: "tiles", body: [...sum, { kind: "epilogue", piece: writePiece }] },
       { kind: "drain", pending: "none" },
@@ -198,18 +193,22 @@ function productPipeline(copies: readonly PipelineStep[], sum: readonly Pipeline
 }
 
 const copyOf = (operand: number): PipelineStep => ({ kind: "copy", operand, barrier: "filled" });
+const expectFilled: PipelineStep = { kind: "expect", barrier: "filled" };
 
 /**
  * A GEMM whose loads run up to STAGES iterations ahead. Each product is still in flight when the next one starts, unless
  * sums are promoted.
  */
 export const gemmPipeline: Pipeline = productPipeline(
-  [copyOf(0), copyOf(1)],
+  [expectFilled, copyOf(0), copyOf(1)],
   [{ kind: "sum", whole: wholeSum, promoted: promotedSum }],
 );
 
 /** A GEMM whose products are scaled. The scales of the rows pass through the ring buffer as well. */
-export const scaledPipeline: Pipeline = productPipeline([copyOf(0), copyOf(1), copyOf(ROW_SCALES)], scaledSum);
+export const scaledPipeline: Pipeline = productPipeline(
+  [expectFilled, copyOf(0), copyOf(1), copyOf(ROW_SCALES)],
+  scaledSum,
+);
 
 /** The operand of a mixed product that is widened, and the block that it is computed from. */
 export const WIDENED = 1;
@@ -220,51 +219,27 @@ export const PACKED = 3;
  * consumers have emptied it, so that the widener, which waits for the packed block, need not wait for them.
  */
 export const mixedPipeline: Pipeline = {
+  ...productPipeline(
+    [
+      { kind: "expect", barrier: "packedFilled" },
+      { kind: "copy", operand: PACKED, barrier: "packedFilled" },
+      expectFilled,
+      copyOf(0),
+    ],
+    wholeSum,
+  ),
   barriers: {
     packedFilled: { arrivals: "one", per: "slot" },
     filled: { arrivals: "producer and widener", per: "slot" },
     emptied: { arrivals: "consumers", per: "slot" },
   },
-  own: [],
-  producer: [
-    {
-      kind: "tiles",
-      body: [
-        {
-          kind: "turns",
-          body: [
-            { kind: "wait", barrier: "emptied", isPreviousPhase: true },
-            { kind: "expect", barrier: "packedFilled" },
-            { kind: "copy", operand: PACKED, barrier: "packedFilled" },
-            { kind: "expect", barrier: "filled" },
-            copyOf(0),
-            { kind: "advance" },
-          ],
-        },
-      ],
-    },
-  ],
-  widener: [
-    {
-      kind: "tiles",
-      body: [
-        {
-          kind: "turns",
-          body: [
-            { kind: "wait", barrier: "packedFilled" },
-            { kind: "widen", from: PACKED, to: WIDENED },
-            { kind: "fence" },
-            { kind: "release", barrier: "filled", age: 0, when: "always" },
-            { kind: "advance" },
-          ],
-        },
-      ],
-    },
-  ],
-  consumer: [
-    { kind: "tiles", body: [...wholeSum, { kind: "epilogue", piece: writePiece }] },
-    { kind: "drain", pending: "none" },
-  ],
+  widener: eachIteration([
+    { kind: "wait", barrier: "packedFilled" },
+    { kind: "widen", from: PACKED, to: WIDENED },
+    { kind: "fence" },
+    { kind: "release", barrier: "filled", age: 0, when: "always" },
+    { kind: "advance" },
+  ]),
 };
 
 /** Operand indices of attention. */

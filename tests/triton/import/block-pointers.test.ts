@@ -4,18 +4,14 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { parseTypes } from "../../../src/import/given-types.js";
-import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
-import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
-import { Worker } from "../../../src/runtime/worker/worker.js";
+import { expect, it } from "vitest";
 import { sampledTests } from "../../support/sampled-tests.js";
 import { inTemporaryFolder, python36, requirePython } from "../../support/python.js";
 import { typeErrors } from "../../support/tsc.js";
+import { importedOnce, useImporter } from "./importer.js";
 
 sampledTests("block pointers that become views", "src/import");
 
-const deadlineMs = 120_000;
 const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 const file = path("block_pointers.py");
 const twins = path("block_pointer_twins.py");
@@ -23,32 +19,13 @@ const written = readFileSync(file, "utf8").matchAll(/^# (.*)\n# (.*)\n@triton\.j
 const all = [...written].map(([, says, types, name]) => ({ name: name!, types: types!, says: says! }));
 const kernels = all.filter(({ says }) => !says.startsWith("refused"));
 
-let worker: Worker;
-let scratch: Scratch;
-const known = new Map<string, Promise<ImportedKernel>>();
-
-beforeAll(async () => {
-  worker = new Worker({ python: await requirePython(), device: "compiler" });
-  scratch = await openScratch();
-});
-afterAll(async () => {
-  await worker.stop();
-  await scratch.remove();
-});
-
-async function read(name: string): Promise<ImportedKernel> {
-  const { types } = all.find((each) => each.name === name)!;
-  const reply = await worker.request({ type: "import", file, kernels: [name], types: parseTypes(types) }, deadlineMs);
-  if (!reply.ok) throw new Error(reply.error.message);
-  return importKernel(reply.result.kernels[0]!, { worker, scratch, language: async () => {}, deadlineMs });
-}
-
-/** Each kernel is imported once. */
-function imported(name: string): Promise<ImportedKernel> {
-  const made = known.get(name) ?? read(name);
-  known.set(name, made);
-  return made;
-}
+const { importedByTypes } = useImporter();
+const imported = importedOnce((name) =>
+  importedByTypes(
+    file,
+    all.find((each) => each.name === name)!,
+  ),
+);
 
 it.each(kernels)("should write $says accesses of $name as views, with the same IR", async ({ name, says }) => {
   const { status, accesses = [], text, blockPointers } = await imported(name);

@@ -4,20 +4,12 @@
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { parseTypes } from "../../../src/import/given-types.js";
-import {
-  importKernel,
-  type ImportedKernel,
-  type ImportTools,
-} from "../../../src/runtime/import-check/imported-kernel.js";
-import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
-import { Worker } from "../../../src/runtime/worker/worker.js";
+import { expect, it } from "vitest";
+import type { ImportedKernel, ImportTools } from "../../../src/runtime/import-check/imported-kernel.js";
 import { sampleCases } from "../../support/sampled-tests.js";
-import { requirePython } from "../../support/python.js";
 import { typeErrors } from "../../support/tsc.js";
+import { useImporter } from "./importer.js";
 
-const deadlineMs = 120_000;
 interface Construct {
   readonly file: string;
   readonly name: string;
@@ -41,16 +33,7 @@ function constructsOf(name: string): readonly Construct[] {
 const constructs = constructsOf("constructs.py");
 const refused = constructsOf("refused.py");
 
-let worker: Worker;
-let scratch: Scratch;
-beforeAll(async () => {
-  worker = new Worker({ python: await requirePython(), device: "compiler" });
-  scratch = await openScratch();
-});
-afterAll(async () => {
-  await worker.stop();
-  await scratch.remove();
-});
+const { importedByTypes } = useImporter();
 
 const chosen = sampleCases("constructs of Python that are imported", constructs, {
   key: ({ name }) => name,
@@ -79,15 +62,8 @@ const PARTIAL: ReadonlySet<string> = new Set([
 
 const texts: Record<string, string> = {};
 
-async function imported(
-  { file, name, types }: Construct,
-  options: Pick<ImportTools, "specialize"> = {},
-): Promise<ImportedKernel> {
-  const reply = await worker.request({ type: "import", file, kernels: [name], types: parseTypes(types) }, deadlineMs);
-  if (!reply.ok) throw new Error(reply.error.message);
-  const [read] = reply.result.kernels;
-  return importKernel(read!, { worker, scratch, language: async () => {}, deadlineMs, ...options });
-}
+const imported = (construct: Construct, options?: Pick<ImportTools, "specialize">): Promise<ImportedKernel> =>
+  importedByTypes(construct.file, construct, options);
 
 it.each(chosen)("should import $name with the same IR", async (construct) => {
   const { built: _, ...outcome } = await imported(construct);

@@ -1,35 +1,22 @@
 /** Kernels that take tensor descriptors, with the launches of a script. */
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { parseTypes } from "../../../src/import/given-types.js";
-import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
-import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
+import { beforeAll, expect, it } from "vitest";
 import type { ReadKernel } from "../../../src/runtime/worker/protocol.js";
-import { Worker } from "../../../src/runtime/worker/worker.js";
-import { requirePython } from "../../support/python.js";
+import type { ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
+import { DEADLINE_MS, useImporter } from "./importer.js";
 
-const deadlineMs = 120_000;
 const file = fileURLToPath(new URL("descriptors.py", import.meta.url));
 
-let worker: Worker;
-let scratch: Scratch;
+const importer = useImporter();
 let kernels: readonly ReadKernel[];
 beforeAll(async () => {
-  worker = new Worker({ python: await requirePython(), device: "compiler" });
-  scratch = await openScratch();
-  const reply = await worker.request({ type: "import", file, kernels: [], call: file }, deadlineMs);
-  if (!reply.ok) throw new Error(reply.error.message);
-  expect(reply.result.stopped).toBeUndefined();
-  ({ kernels } = reply.result);
-}, deadlineMs);
-afterAll(async () => {
-  await worker.stop();
-  await scratch.remove();
-});
+  const launched = await importer.readLaunched(file);
+  expect(launched.stopped).toBeUndefined();
+  ({ kernels } = launched);
+}, DEADLINE_MS);
 
-const written = (read: ReadKernel): Promise<ImportedKernel> =>
-  importKernel(read, { worker, scratch, language: async () => {}, deadlineMs });
-const imported = (name: string): Promise<ImportedKernel> => written(kernels.find((each) => each.name === name)!);
+const imported = (name: string): Promise<ImportedKernel> =>
+  importer.imported(kernels.find((each) => each.name === name)!);
 
 it("should name the constants that a hook sets blocks to, also where a config has them alike", async () => {
   const { status, text, leftOut } = await imported("tuned_transposition");
@@ -57,11 +44,6 @@ it.each([
   ["a_desc:*fp32,y:*fp32,BLOCK=64", /a tensor descriptor is given with its block, such as a_desc:tensordesc<fp16\[/],
   ["a_desc:tensordesc<fp32[B]>,y:*fp32,BLOCK=64", /the block of a_desc names B; add B=64, or write a number/],
 ])("should refuse --types %s with what to write", async (types, reason) => {
-  const reply = await worker.request(
-    { type: "import", file, kernels: ["padded"], types: parseTypes(types) },
-    deadlineMs,
-  );
-  if (!reply.ok) throw new Error(reply.error.message);
-  const outcome = await written(reply.result.kernels[0]!);
+  const outcome = await importer.importedByTypes(file, { name: "padded", types });
   expect(outcome).toMatchObject({ status: "not imported", reason: expect.stringMatching(reason) });
 });

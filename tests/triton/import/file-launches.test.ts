@@ -1,54 +1,22 @@
 /** The launches in a kernel's own file give the grid; what they do not show, the wrapper's caller passes. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { parseTypes } from "../../../src/import/given-types.js";
-import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
-import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
-import { Worker } from "../../../src/runtime/worker/worker.js";
+import { expect, it } from "vitest";
 import { sampledTests } from "../../support/sampled-tests.js";
-import { requirePython } from "../../support/python.js";
 import { typeErrors } from "../../support/tsc.js";
+import { importedOnce, useImporter } from "./importer.js";
 
 sampledTests("launches in the file of a kernel", "src/import");
 
-const deadlineMs = 120_000;
 const file = fileURLToPath(new URL("file_launches.py", import.meta.url));
 const typesByKernel = new Map(
   [...readFileSync(file, "utf8").matchAll(/^# (\S+)\n[^#]*?^def (\w+)/gm)].map(([, types, name]) => [name!, types!]),
 );
 
-let worker: Worker;
-let scratch: Scratch;
-const cache = new Map<string, Promise<ImportedKernel>>();
-
-beforeAll(async () => {
-  worker = new Worker({ python: await requirePython(), device: "compiler" });
-  scratch = await openScratch();
-});
-afterAll(async () => {
-  await worker.stop();
-  await scratch.remove();
-});
-
-async function read(name: string): Promise<ImportedKernel> {
-  const types = parseTypes(typesByKernel.get(name)!);
-  const reply = await worker.request({ type: "import", file, kernels: [name], types }, deadlineMs);
-  if (!reply.ok) throw new Error(reply.error.message);
-  return importKernel(reply.result.kernels[0]!, {
-    worker,
-    scratch,
-    language: async () => {},
-    deadlineMs,
-    lift: name === "launched_twice",
-  });
-}
-
-function imported(name: string): Promise<ImportedKernel> {
-  const result = cache.get(name) ?? read(name);
-  cache.set(name, result);
-  return result;
-}
+const { importedByTypes } = useImporter();
+const imported = importedOnce((name) =>
+  importedByTypes(file, { name, types: typesByKernel.get(name)! }, { lift: name === "launched_twice" }),
+);
 
 it.each([
   ["tuned", "grid: ({ n, BLOCK }) => [tl.cdiv(n, BLOCK)],"],

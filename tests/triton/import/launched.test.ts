@@ -1,36 +1,21 @@
 /** Kernels with the launches of a script: several calls in one file, and what scripts do beside a launch. */
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
-import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
+import { beforeAll, expect, it } from "vitest";
 import type { ReadKernel } from "../../../src/runtime/worker/protocol.js";
-import { Worker } from "../../../src/runtime/worker/worker.js";
-import { requirePython } from "../../support/python.js";
+import type { ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
+import { DEADLINE_MS, useImporter } from "./importer.js";
 
-const deadlineMs = 120_000;
 const file = fileURLToPath(new URL("launched.py", import.meta.url));
 
-let worker: Worker;
-let scratch: Scratch;
+const importer = useImporter();
 let kernels: readonly ReadKernel[];
 let stopped: string | undefined;
 beforeAll(async () => {
-  worker = new Worker({ python: await requirePython(), device: "compiler" });
-  scratch = await openScratch();
-  const reply = await worker.request({ type: "import", file, kernels: [], call: file }, deadlineMs);
-  if (!reply.ok) throw new Error(reply.error.message);
-  ({ kernels, stopped } = reply.result);
-}, deadlineMs);
-afterAll(async () => {
-  await worker.stop();
-  await scratch.remove();
-});
+  ({ kernels, stopped } = await importer.readLaunched(file));
+}, DEADLINE_MS);
 
 const imported = (name: string): Promise<ImportedKernel> =>
-  importKernel(
-    kernels.find((each) => each.name === name)!,
-    { worker, scratch, language: async () => {}, deadlineMs },
-  );
+  importer.imported(kernels.find((each) => each.name === name)!);
 
 it("should run a script that reads what an autotuner chose, times a launch and asks a generator", () => {
   expect(stopped).toBeUndefined();

@@ -1,49 +1,25 @@
 /** Pointer arithmetic of imported kernels becomes views where the IR stays equal, and is left alone elsewhere. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { parseTypes } from "../../../src/import/given-types.js";
-import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
-import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
-import { Worker } from "../../../src/runtime/worker/worker.js";
+import { expect, it } from "vitest";
 import { sampledTests } from "../../support/sampled-tests.js";
-import { requirePython } from "../../support/python.js";
 import { typeErrors } from "../../support/tsc.js";
+import { importedOnce, useImporter } from "./importer.js";
 
 sampledTests("accesses that become views", "src/import/lift");
 
-const deadlineMs = 120_000;
 const file = fileURLToPath(new URL("lift.py", import.meta.url));
 const written = readFileSync(file, "utf8").matchAll(/^# (\d+ of \d+)\n# (.*)\n@triton\.jit\ndef (\w+)/gm);
 const kernels = [...written].map(([, views, types, name]) => ({ name: name!, types: types!, views: views! }));
 
-let worker: Worker;
-let scratch: Scratch;
-const known = new Map<string, Promise<ImportedKernel>>();
-
-beforeAll(async () => {
-  worker = new Worker({ python: await requirePython(), device: "compiler" });
-  scratch = await openScratch();
-});
-afterAll(async () => {
-  await worker.stop();
-  await scratch.remove();
-});
-
-async function imported(name: string): Promise<ImportedKernel> {
-  const { types } = kernels.find((each) => each.name === name)!;
-  const reply = await worker.request({ type: "import", file, kernels: [name], types: parseTypes(types) }, deadlineMs);
-  if (!reply.ok) throw new Error(reply.error.message);
-  const [read] = reply.result.kernels;
-  return importKernel(read!, { worker, scratch, language: async () => {}, deadlineMs, lift: true });
-}
-
-/** Each kernel is imported once. */
-function lifted(name: string): Promise<ImportedKernel> {
-  const made = known.get(name) ?? imported(name);
-  known.set(name, made);
-  return made;
-}
+const { importedByTypes } = useImporter();
+const lifted = importedOnce((name) =>
+  importedByTypes(
+    file,
+    kernels.find((each) => each.name === name)!,
+    { lift: true },
+  ),
+);
 
 it.each(kernels)("should write $views accesses of $name as views, with the same IR", async ({ name, views }) => {
   const { status, accesses = [], text } = await lifted(name);

@@ -1,37 +1,25 @@
 /** What noted launches say of a kernel with views: its grid by sizes, and what a launch has to meet. */
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
-import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
-import { Worker } from "../../../src/runtime/worker/worker.js";
+import { beforeAll, expect, it } from "vitest";
 import type { ReadKernel } from "../../../src/runtime/worker/protocol.js";
 import { sampledTests } from "../../support/sampled-tests.js";
-import { requirePython } from "../../support/python.js";
+import type { ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
+import { DEADLINE_MS, useImporter } from "./importer.js";
 
 sampledTests("what noted launches say", "src/import/launch-facts");
 
-const deadlineMs = 120_000;
 const file = fileURLToPath(new URL("noted_kernels.py", import.meta.url));
 
-let worker: Worker;
-let scratch: Scratch;
+const importer = useImporter();
 let kernels: readonly ReadKernel[];
 
 beforeAll(async () => {
-  worker = new Worker({ python: await requirePython(), device: "compiler" });
-  scratch = await openScratch();
-  const reply = await worker.request({ type: "import", file, kernels: [], call: file }, deadlineMs);
-  if (!reply.ok) throw new Error(reply.error.message);
-  kernels = reply.result.kernels;
-}, deadlineMs);
-afterAll(async () => {
-  await worker.stop();
-  await scratch.remove();
-});
+  ({ kernels } = await importer.readLaunched(file));
+}, DEADLINE_MS);
 
 async function imported(name: string): Promise<ImportedKernel> {
   const read = kernels.find((each) => each.name === name)!;
-  const made = await importKernel(read, { worker, scratch, language: async () => {}, deadlineMs, lift: true });
+  const made = await importer.imported(read, { lift: true });
   expect(made.status, made.text).toBe("equal");
   return made;
 }

@@ -9,14 +9,9 @@ With --into, the cases that an earlier run measured stay.
 """
 
 import argparse
-import datetime
 import json
-import os
-import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -24,7 +19,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
 
 import gpu  # noqa: E402
 import torch  # noqa: E402
-import triton  # noqa: E402
+from gluon_modules import about, say, warm  # noqa: E402
 from tilescript_worker.modules import import_file  # noqa: E402
 
 FORMS = ("auto", "never")
@@ -58,21 +53,6 @@ def measured(folder, case):
     }
 
 
-def warm(folder, places):
-    """Calls modules in processes of their own, which compile for the cache."""
-
-    def call(one):
-        place, form = one
-        command = [sys.executable, __file__, str(folder), "--warm", str(place), form]
-        try:
-            subprocess.run(command, capture_output=True, timeout=180, check=False)
-        except subprocess.TimeoutExpired:
-            print(f"case {place} with {form} takes long to compile", flush=True)
-
-    with ThreadPoolExecutor(min(14, os.cpu_count() or 1)) as pool:
-        list(pool.map(call, [(place, form) for form in FORMS for place in places]))
-
-
 def what_compiles(case):
     """Cases of which this is equal launch the same binaries: sizes are no constants but for a head's."""
     return case["module"], case.get("flag"), case["inputs"].get("HEAD_DIM")
@@ -85,12 +65,12 @@ def main():
     parser.add_argument("--seconds", type=float, default=420)
     parser.add_argument("--only", default="")
     parser.add_argument("--into", type=Path)
-    parser.add_argument("--warm", nargs=2)
+    parser.add_argument("--warm")
     args = parser.parse_args()
     cases = json.loads((args.folder / "cases.json").read_text())
     if args.warm:
-        place, form = args.warm
-        case = cases[int(place)]
+        place, form = json.loads(args.warm)
+        case = cases[place]
         module = module_of(args.folder, form, case)
         with torch.no_grad():
             module.kernel_fn(*inputs_of(module, case))
@@ -101,20 +81,16 @@ def main():
     rows = [row for row in earlier if "failed" not in row]
     known = [case_of(row) for row in rows]
     left = [place for place, case in enumerate(cases) if args.only in case["module"] and case_of(case) not in known]
-    warm(args.folder, {what_compiles(cases[place]): place for place in left}.values())
-    facts = {
-        "gpu": torch.cuda.get_device_name(),
-        "torch": torch.__version__,
-        "triton": triton.__version__,
-        "date": datetime.date.today().isoformat(),
-    }
+    distinct = {what_compiles(cases[place]): place for place in left}.values()
+    warm(__file__, args.folder, [[place, form] for form in FORMS for place in distinct])
+    facts = about()
     for place in left:
         try:
             row = measured(args.folder, cases[place]) if time.time() < end else {"failed": "out of time"}
         except Exception as error:
             row = {"failed": f"{type(error).__name__}: {error}"[:600]}
         rows.append(cases[place] | row)
-        print(json.dumps(rows[-1]), flush=True)
+        say(**rows[-1])
         torch.cuda.empty_cache()
         if args.out:
             gpu.write(args.out, facts | {"rows": rows})

@@ -50,16 +50,19 @@ def tuning_of(
     for decorator in decorators_of(kernel):
         if isinstance(decorator, Autotuner):
             configs = [_config(config) for config in decorator.configs]
+            # The hook that sets the blocks of descriptors is called for them.
+            has_descriptors = any(each.kind == "descriptor" for signature in signatures for each in signature.values())
+            zeroed = [] if has_descriptors else _zeroed(decorator, signatures)
             if configs:
                 tuning["autotune"] = {
                     "key": [name for name in decorator.keys if name in names],
                     "configs": configs,
                     "resetToZero": list(decorator.reset_to_zero),
                     "restoreValue": list(decorator.restore_value),
+                    "zeroed": zeroed,
                 }
-            # The hook that sets the blocks of descriptors is called for them.
-            has_descriptors = any(each.kind == "descriptor" for signature in signatures for each in signature.values())
-            tuning["leftOut"] += _tuner_options(decorator, names, counts_hook=not has_descriptors)
+            counts_hook = not has_descriptors and not zeroed
+            tuning["leftOut"] += _tuner_options(decorator, names, counts_hook)
         elif isinstance(decorator, Heuristics):
             for name, function in decorator.values.items():
                 tree = heuristic_tree(function, names)
@@ -100,6 +103,42 @@ def _tuner_options(tuner: Any, names: Sequence[str], counts_hook: bool) -> list[
     }
     unknown = [f"the autotune key {name}, which is no parameter" for name in tuner.keys if name not in names]
     return [text for text, value in options.items() if value] + unknown
+
+
+class _Zeroable:
+    """An argument of which a hook can only set the memory to zero."""
+
+    def __init__(self) -> None:
+        self.is_zeroed = False
+
+    def zero_(self) -> _Zeroable:
+        self.is_zeroed = True
+        return self
+
+
+def _zeroed(tuner: Any, signatures: Sequence[Mapping[str, Argument]]) -> list[str]:
+    """The pointers that the hooks of all configs set to zero. Empty if a hook does anything else, or does not do it."""
+    found = set()
+    for signature in signatures:
+        names_by_config = [_zeroed_by(config, signature) for config in tuner.configs]
+        first, *others = names_by_config or [[]]
+        if not first or any(each != first for each in others):
+            return []
+        found.update(first)
+    return sorted(found)
+
+
+def _zeroed_by(config: Any, signature: Mapping[str, Argument]) -> list[str]:
+    if config.pre_hook is None:
+        return []
+    pointers = {name: _Zeroable() for name, each in signature.items() if each.kind == "pointer"}
+    constants = {name: each.value for name, each in signature.items() if each.kind == "constant"}
+    try:
+        config.pre_hook({**constants, **config.kwargs, **pointers})
+    except Exception:
+        # It needs what no signature has, such as a size, or does something else with a tensor.
+        return []
+    return [name for name, each in pointers.items() if each.is_zeroed]
 
 
 def _config(config: Any) -> dict[str, Any]:

@@ -175,12 +175,12 @@ export function hasFloatAtomics(ir: KernelIR): boolean {
   return hasThem;
 }
 
-/** The raw pointers through which the kernel writes. */
+/** The raw pointers to memory that a launch changes. */
 export function writtenPointers(ir: KernelIR): readonly PointerParam[] {
   const pointers = ir.params.filter((param) => param.kind === "pointer");
   if (pointers.length === 0) return [];
   const effects = accesses(ir);
-  return pointers.filter((param) => isWritten(effects.get(param)));
+  return pointers.filter((param) => param.zeroed || isWritten(effects.get(param)));
 }
 
 /** The effects on each tensor and raw pointer, including those of helper functions. */

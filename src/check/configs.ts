@@ -139,7 +139,7 @@ export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
   return diagnostics;
 }
 
-/** Mistakes in the lists themselves. A launch zeroes a `zeroed` tensor, so no caller fills it. */
+/** Mistakes in the lists themselves. A launch zeroes what is `zeroed`, so no caller fills it. */
 function listMistakes({ name: kernel, params, tuning: { resetToZero, restoreValue } }: KernelIR) {
   const memory = new Map(params.filter(isMemoryParam).map((param) => [param.name, param]));
   const unknown = Object.entries({ resetToZero, restoreValue }).flatMap(([list, names]) =>
@@ -148,7 +148,7 @@ function listMistakes({ name: kernel, params, tuning: { resetToZero, restoreValu
   const zeroedMistakes = resetToZero.flatMap((name) => {
     if (restoreValue.includes(name)) return [autotuneReset.both(kernel, name)];
     const param = memory.get(name);
-    const isFilled = param && !(param.kind === "tensor" && (param.role === "out" || param.zeroed));
+    const isFilled = param && !param.zeroed && !(param.kind === "tensor" && param.role === "out");
     return isFilled ? [autotuneReset.filled(kernel, name)] : [];
   });
   return [...unknown, ...zeroedMistakes];

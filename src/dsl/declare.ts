@@ -54,6 +54,7 @@ export function declareParams(recorder: Builder, kernel: KernelDefinition): read
           dtype,
           value: recorder.value({ kind: "pointer", to: dtype, shape: [], access: "inout" }, location, name),
           ...(p.numel !== undefined && { numel: numelOf(kernel, name, p.numel, p.at, [...sizes, ...constexprs]) }),
+          ...(p.zeroed && { zeroed: true }),
           ...(isOptional(p) && { given: presenceFlag(recorder, name, location) }),
         },
       ];

@@ -23,6 +23,7 @@ import type {
   InTensorOptions,
   OutTensorOptions,
   PointerBuilder,
+  PointerOptions,
   Range,
   ScalarBuilder,
   TensorBuilder,
@@ -72,6 +73,7 @@ export interface PointerDescription {
   readonly kind: "pointer";
   readonly dtype: AnyDType;
   readonly numel?: number | string | undefined;
+  readonly zeroed?: boolean | undefined;
   /** The method. After the author's call, {@link failOnSecondOptional}. */
   readonly optional: () => unknown;
   readonly at: Location | undefined;
@@ -111,7 +113,9 @@ function declareTensor(role: Role) {
     const why = whyDims("tensor", dims);
     if (why) fail(why, location);
     checkOptions("tensor", options, TENSOR_OPTIONS[role], location);
-    checkFlags(options, location);
+    const { contiguous, zeroed, offsets } = options;
+    checkFlags("tensor", { contiguous, zeroed }, location);
+    checkWidth(offsets, location);
     checkContents(dtype, dims, options, location);
     return withOptional({ kind: "tensor", dtype, dims, role, options, at: location });
   };
@@ -139,12 +143,16 @@ function checkOptions(
 
 /** Checks option values, because JavaScript would accept any other value as true or false. */
 function checkFlags(
-  { contiguous, zeroed, offsets }: TensorDescription["options"],
+  builderName: string,
+  flags: Readonly<Record<string, unknown>>,
   location: Location | undefined,
 ): void {
-  for (const [option, value] of Object.entries({ contiguous, zeroed }))
+  for (const [option, value] of Object.entries(flags))
     if (value !== undefined && typeof value !== "boolean")
-      fail(paramOption.value("tensor", option, kindOf(value), "true or false"), location);
+      fail(paramOption.value(builderName, option, kindOf(value), "true or false"), location);
+}
+
+function checkWidth(offsets: unknown, location: Location | undefined): void {
   const isWidth = isDType(offsets) && (offsets.name === "int32" || offsets.name === "int64");
   if (offsets !== undefined && !isWidth)
     fail(paramOption.value("tensor", "offsets", kindOf(offsets), "tl.int32 or tl.int64"), location);
@@ -247,17 +255,15 @@ export const descriptor = Object.assign(declareDescriptor("in"), {
 }) as unknown as DescriptorBuilder;
 
 /** A raw pointer argument. Nothing is masked; its extent is unknown unless `numel` sets it. */
-export const pointer = withArityCheck(
-  "pointer",
-  2,
-  (dtype: AnyDType, options: { readonly numel?: number | string } = {}) => {
-    const location = captureLocation();
-    if (!isDType(dtype)) fail(whyNoDType("pointer", dtype), location);
-    checkOptions("pointer", options, ["numel"], location);
-    if (options.numel !== undefined) checkDim("pointer", options.numel, location);
-    return withOptional({ kind: "pointer", dtype, numel: options.numel, at: location });
-  },
-) as unknown as PointerBuilder;
+export const pointer = withArityCheck("pointer", 2, (dtype: AnyDType, options: PointerOptions = {}) => {
+  const location = captureLocation();
+  if (!isDType(dtype)) fail(whyNoDType("pointer", dtype), location);
+  checkOptions("pointer", options, ["numel", "zeroed"], location);
+  const { numel, zeroed } = options;
+  if (numel !== undefined) checkDim("pointer", numel, location);
+  checkFlags("pointer", { zeroed }, location);
+  return withOptional({ kind: "pointer", dtype, numel, zeroed, at: location });
+}) as unknown as PointerBuilder;
 
 /** Replaces `.optional()` after the author's call. {@link isOptional} compares with it. */
 const failOnSecondOptional = (): never => fail(paramOption.duplicate(), captureLocation());

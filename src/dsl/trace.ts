@@ -177,8 +177,8 @@ function tuningOf(
   const options = Object.entries(computed).filter(([name]) => launchOptionNames.includes(name));
   const locationOf = (index: number) =>
     specLocations?.configs.length === raw.length ? specLocations.configs[index] : location;
-  // A tensor that must be zero at the start of a launch must be zero at the start of each trial.
-  const zeroed = params.flatMap((param) => (param.kind === "tensor" && param.zeroed ? [param.name] : []));
+  // Memory that must be zero at the start of a launch must be zero at the start of each trial.
+  const zeroed = params.flatMap((param) => (isMemoryParam(param) && param.zeroed ? [param.name] : []));
   return {
     configs: raw.map((each, i) => configOf(each, locationOf(i))),
     ...(options.length > 0 && { options: Object.fromEntries(options) }),

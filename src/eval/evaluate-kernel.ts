@@ -195,7 +195,7 @@ function pointerTensor(param: PointerParam, input: TensorData, bindings: Binding
   if (input.data.length < minElements)
     throw new Error(`${param.name} needs at least ${minElements} elements, and has ${input.data.length}`);
   const tensor = new Tensor(param.name, "inout", bindings.evaluationDType(param.dtype), input.shape);
-  fill(tensor, input, bindings);
+  if (!param.zeroed) fill(tensor, input, bindings);
   return tensor;
 }
 

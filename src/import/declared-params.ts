@@ -3,7 +3,7 @@ import { LAUNCH_NAMES } from "../codegen/names/kernel-names.js";
 import { authorName, isOfObjects, splitName } from "./author-name.js";
 import type { FunctionScope } from "./function-scope.js";
 import { descriptorText } from "./descriptors.js";
-import { callbackText, type HostNames } from "./host-text.js";
+import { callbackText, type HostNames, objectText } from "./host-text.js";
 import type { LiftedAxis, LiftedTensor } from "./lift/lifted-tensors.js";
 import type { LeftOut } from "./left-out.js";
 import { VALUE } from "./live-ranges.js";
@@ -212,7 +212,7 @@ function rolesOf(tensors: readonly LiftedTensor[], isConstant: (name: string) =>
 /** Replaces the declaration of a lifted pointer by that of its tensor. */
 function withTensorText(
   draft: Draft,
-  { tensors }: DeclarationContext,
+  { tensors, tree }: DeclarationContext,
   nameOf: (python: string) => string,
   optionalPointers: ReadonlySet<string>,
 ): Draft {
@@ -220,7 +220,9 @@ function withTensorText(
   if (!tensor) return draft;
   return {
     ...draft,
-    text: tensorText(tensor, draft.text!, nameOf) + (optionalPointers.has(draft.local) ? ".optional()" : ""),
+    text:
+      tensorText(tensor, draft.text!, isZeroed(tensor.param, tree), nameOf) +
+      (optionalPointers.has(draft.local) ? ".optional()" : ""),
   };
 }
 
@@ -228,14 +230,18 @@ function withTensorText(
 function tensorText(
   { axes, isContiguous, role }: LiftedTensor,
   dtype: string,
+  zeroed: boolean,
   nameOf: (python: string) => string,
 ): string {
   const dim = ({ size, isNew }: LiftedAxis): string => {
     const text = isNew ? size : nameOf(size);
     return /^\d/.test(text) ? text : JSON.stringify(text);
   };
-  const options = isContiguous ? ", { contiguous: true }" : "";
-  return `tensor${role === "in" ? "" : `.${role}`}(${dtype}, [${axes.map(dim).join(", ")}]${options})`;
+  const options = [...(isContiguous ? ["contiguous: true"] : []), ...(zeroed ? ["zeroed: true"] : [])];
+  const optionsText = options.length > 0 ? `, ${objectText(options)}` : "";
+  // What a launch sets to zero holds nothing of the caller's.
+  const form = zeroed ? "out" : role;
+  return `tensor${form === "in" ? "" : `.${form}`}(${dtype}, [${axes.map(dim).join(", ")}]${optionsText})`;
 }
 
 /** The value of a constant. Undefined if the shape of a tensor determines it. */
@@ -331,7 +337,8 @@ function declareParam(
     const optional = isOptional && first.kind === "pointer" ? ".optional()" : "";
     const element = elementText(args.flatMap((each) => (each.kind === "constant" ? [] : [dtypeName(each.dtype)])));
     if (first.kind === "descriptor") return { kind: "descriptor", text: dtype(element), isInteger: false };
-    const text = first.kind === "pointer" ? dtype(element) : `tl.${dtypeName(first.dtype)}`;
+    const options = isZeroed(param.name, tree) ? ", { zeroed: true }" : "";
+    const text = first.kind === "pointer" ? dtype(element) + options : `tl.${dtypeName(first.dtype)}`;
     return { kind: first.kind, text: `${first.kind}(${text})${optional}`, isInteger: /^[iu]\d/.test(first.dtype) };
   }
   addImport("constexpr");
@@ -373,6 +380,8 @@ function declareParam(
       return value satisfies never;
   }
 }
+
+const isZeroed = (name: string, { tuning }: KernelTree): boolean => tuning.autotune?.zeroed.includes(name) === true;
 
 function handleOf(text: string, arg: LaunchArgument): Value {
   if (arg.kind !== "constant") return { kind: "traced", text, typeTag: arg.kind };

@@ -1,13 +1,11 @@
 /** The launch part of a spec: grid, requirements, configs, heuristics. */
 import { camelCase } from "./author-name.js";
 import type { DeclaredParam } from "./declared-params.js";
-import { callbackText, fixedValue, type HostNames, lineComment, todoComment } from "./host-text.js";
+import { callbackText, fixedValue, type HostNames, lineComment, objectText, todoComment } from "./host-text.js";
 import type { LiftedTensor } from "./lift/lifted-tensors.js";
 import type { LeftOut } from "./left-out.js";
 import type { InferredLaunchFacts } from "./launch-facts/recorded-values.js";
 import type { HostTree, KernelTree, LaunchOptionValues, Tuning } from "./tree.js";
-
-const objectText = (entries: readonly string[]): string => `{ ${entries.join(", ")} }`;
 
 /** The lines of the spec after `params`. */
 export function hostLines(params: readonly DeclaredParam[], tree: KernelTree, context: HostContext): readonly string[] {
@@ -207,12 +205,12 @@ function autotuneLines(
 }
 
 /**
- * The parameters that isolate trials. The caller may have filled the memory of a raw pointer, so trials restore it, also
- * if the original sets it to zero.
+ * The parameters that isolate trials, beside those that each launch sets to zero. The caller may have filled the memory
+ * of a raw pointer, so trials restore it, also if the original sets it to zero.
  */
 function trialLines(
   params: readonly DeclaredParam[],
-  { resetToZero, restoreValue }: NonNullable<Tuning["autotune"]>,
+  { resetToZero, restoreValue, zeroed }: NonNullable<Tuning["autotune"]>,
   { tensors, restoredPointers }: HostContext,
 ): readonly string[] {
   const roleOf = ({ python }: DeclaredParam): string | undefined => tensors.find(({ param }) => param === python)?.role;
@@ -221,7 +219,8 @@ function trialLines(
       ? [...restoreValue, ...resetToZero].includes(param.python) || restoredPointers.has(param.name)
       : roleOf(param) === "inout";
   const isZeroed = (param: DeclaredParam): boolean => roleOf(param) === "out" && resetToZero.includes(param.python);
-  return [...listLine("resetToZero", params.filter(isZeroed)), ...listLine("restoreValue", params.filter(isRestored))];
+  const tested = params.filter(({ python }) => !zeroed.includes(python));
+  return [...listLine("resetToZero", tested.filter(isZeroed)), ...listLine("restoreValue", tested.filter(isRestored))];
 }
 
 const listLine = (field: string, params: readonly DeclaredParam[]): readonly string[] =>

@@ -6,6 +6,9 @@ import type { HostTree } from "./tree.js";
  * characters than Python does.
  */
 
+/** An object literal of entries such as `numWarps: 8`. */
+export const objectText = (entries: readonly string[]): string => `{ ${entries.join(", ")} }`;
+
 /** A comment in one line. */
 export const lineComment = (text: string): string => `// ${text.replaceAll("\n", " ")}`;
 

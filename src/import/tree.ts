@@ -247,6 +247,8 @@ export interface Tuning {
     }[];
     readonly resetToZero: readonly string[];
     readonly restoreValue: readonly string[];
+    /** The pointers that each launch sets to zero, whichever config it has. */
+    readonly zeroed: readonly string[];
   };
   /**
    * Heuristics by the constexpr that they compute. As Python text if it is not arithmetic on the arguments; `given` is

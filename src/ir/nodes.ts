@@ -263,6 +263,7 @@ export interface PointerParam {
   readonly numel?: Value | number;
   /** As in {@link TensorParam}. */
   readonly given?: Value;
+  readonly zeroed?: boolean;
 }
 
 export interface ScalarParam {

@@ -65,6 +65,9 @@ export interface OutTensorOptions extends TensorOptions {
   /** Sets the tensor to zero before the first program runs, for a kernel that adds to it. */
   readonly zeroed?: boolean;
 }
+export interface PointerOptions extends Pick<OutTensorOptions, "zeroed"> {
+  readonly numel?: number | string;
+}
 /**
  * The minimum and the end of a range. Integers are less than the end; floats may equal it. Both are numbers, names of
  * sizes, or the result of a function, `({ PAGES, SIZE }) => [0, PAGES.mul(SIZE)]`.
@@ -129,13 +132,11 @@ export interface DescriptorBuilder extends DeclareDescriptor<"in"> {
 }
 /**
  * A raw pointer to the memory of a tensor. `numel`, a number or the name of a size, declares its minimum number of
- * elements, which the wrapper checks. Without `numel`, the number is unknown. Memory that the kernel writes through a
- * pointer must not overlap a tensor. Two pointers may overlap unless both declare `numel`.
+ * elements, which the wrapper checks. Without `numel`, the number is unknown. `zeroed: true` sets all of the tensor to
+ * zero before the first program runs. Memory that the kernel writes through a pointer must not overlap a tensor. Two
+ * pointers may overlap unless both declare `numel`.
  */
-export type PointerBuilder = <D extends DType<any>>(
-  dtype: D,
-  options?: { readonly numel?: number | string },
-) => PointerParam<D[Dt]>;
+export type PointerBuilder = <D extends DType<any>>(dtype: D, options?: PointerOptions) => PointerParam<D[Dt]>;
 /** A number that is passed at run time. The wrapper checks that it fits the dtype and the declared `range`. */
 export type ScalarBuilder = <D extends DType<any>>(
   dtype: D,

@@ -6,7 +6,7 @@ import { Names } from "../names/names.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Statement } from "../syntax/py.js";
 import { argumentDisplayName, deviceHolder, type WrapperContext, WrapperScope } from "./checks.js";
-import { nonOverlapping } from "./outputs.js";
+import { nonOverlapping, zeroed } from "./outputs.js";
 import { annotationOf } from "./docstring.js";
 
 /** The wrapper without the cache, and the function that replaces it. */
@@ -134,7 +134,7 @@ class CachedCallEmitter {
     const values = results.map((param) => this.#tensor(param));
     const launchStatements: Block = [
       ...results.flatMap((param) => this.#beforeWriting(param)),
-      ...writtenPointers(this.ir).map((param) => incrementVersion(this.#tensor(param))),
+      ...writtenPointers(this.ir).flatMap((param) => this.#beforeWriting(param)),
       py.expression(py.call(launch, ...addresses)),
       py.returns(values.length > 0 ? py.tupleOrSingle(values) : undefined),
     ];
@@ -187,11 +187,11 @@ class CachedCallEmitter {
    * The side effects of the wrapper's checks on a written tensor: a new autograd version, and zeros if it starts from
    * zero.
    */
-  #beforeWriting(param: TensorParam): Block {
+  #beforeWriting(param: MemoryParam): Block {
     const tensor = this.#tensor(param);
-    if (param.role === "inout") return [incrementVersion(tensor)];
+    const zero = param.zeroed ? [zeroed(tensor)] : [];
+    if (param.kind === "pointer" || param.role === "inout") return [incrementVersion(tensor), ...zero];
     const isPresent = py.compare(this.#argument(param), ["is not", py.none]);
-    const zero = param.zeroed ? [py.expression(py.call(py.attribute(tensor, "zero_")))] : [];
     return [{ kind: "if", branches: [{ test: isPresent, body: [incrementVersion(tensor)] }] }, ...zero];
   }
 

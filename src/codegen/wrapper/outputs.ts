@@ -1,7 +1,15 @@
 /** Output tensors of a wrapper: checks the caller's tensors and allocates the others. */
 import { writtenPointers } from "../../analysis/descriptor-tensors.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
-import { type KernelIR, type PointerParam, type TensorParam, isValue, paramsOf, isLiteral } from "../../ir/nodes.js";
+import {
+  type KernelIR,
+  type PointerParam,
+  type TensorParam,
+  isMemoryParam,
+  isValue,
+  paramsOf,
+  isLiteral,
+} from "../../ir/nodes.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, Statement } from "../syntax/py.js";
 import {
@@ -54,11 +62,13 @@ function outputRules(context: WrapperContext, params: readonly TensorParam[]): B
   return [...boundShapeRule(context, params), ...dtypeRule(context, params), ...contiguousRule(context, params)];
 }
 
-/** Sets an output that accumulates to zero. */
-export function zeroing(context: WrapperContext, param: TensorParam): Block {
-  if (!param.zeroed) return [];
-  return ifNotNone(context, param, [py.expression(py.call(py.attribute(context.tensor(param), "zero_")))]);
+/** Sets the memory that a kernel adds to zero. */
+export function zeroing(context: WrapperContext): Block {
+  const params = context.ir.params.filter((param) => isMemoryParam(param)).filter(({ zeroed }) => zeroed);
+  return params.flatMap((param) => ifNotNone(context, param, [zeroed(context.tensor(param))]));
 }
+
+export const zeroed = (tensor: Expression): Statement => py.expression(py.call(py.attribute(tensor, "zero_")));
 
 export function allocationOf(context: WrapperContext, param: TensorParam): Expression {
   const template = allocationTemplate(context, param);

@@ -173,7 +173,7 @@ class WrapperEmitter extends WrapperScope {
       ...this.#sizes(inputs),
       ...this.#outputs(inputs, outputs),
       ...this.#tensorChecks(inputs, outputs),
-      ...outputs.flatMap((param) => zeroing(this, param)),
+      ...zeroing(this),
       ...emptyResult(this, results),
       py.blank,
       ...this.#checkedLaunch(results, { checksReach: this.isTraceable }),
@@ -238,7 +238,7 @@ class WrapperEmitter extends WrapperScope {
         : py.expression(created);
     const sizes = this.#launchSizes(inputs);
     const rest = [
-      ...outputs.flatMap((param) => zeroing(this, param)),
+      ...zeroing(this),
       ...emptyResult(this, results),
       py.blank,
       ...this.#tensorTable(),

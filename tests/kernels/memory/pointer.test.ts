@@ -74,6 +74,20 @@ const casts = kernel(
   },
 );
 
+/** Counts in memory that each launch, and each trial of the autotuner, sets to zero. */
+const counted = kernel(
+  "counted",
+  {
+    params: { x: tensor(tl.int32, ["N"]), total: pointer(tl.int32, { zeroed: true }), BLOCK: constexpr() },
+    grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+    autotune: { key: ["N"], configs: [{ BLOCK: 16 }, { BLOCK: 32 }] },
+  },
+  ({ x, total, BLOCK }) => {
+    const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    tl.atomicAdd(total, tl.sum(tl.load(x.at(i)), 0));
+  },
+);
+
 /** Every option of loads and stores. */
 const options = kernel(
   "options",
@@ -148,6 +162,14 @@ describe("evaluation", () => {
     expect([[...outputs["out"]!.data], findings, unchecked]).toEqual([[2, 3], [], []]);
   });
 
+  test("starts from zero where a launch does", () => {
+    const int32s = (...data: number[]) =>
+      ({ dtype: "int32", shape: [data.length], data: Int32Array.from(data) }) as const;
+    const constexprs = { BLOCK: 16 };
+    const { outputs } = evaluate(counted, { sizes: { N: 3 }, constexprs }, { x: int32s(1, 2, 3), total: int32s(7) });
+    expect([...outputs["total"]!.data]).toEqual([6]);
+  });
+
   test("says what it cannot know", () => {
     const { unchecked } = evaluate(groupedCopy, { sizes: { G: 1 } });
     expect(unchecked).toEqual(["an address from memory points to no known tensor, so the kernel was not evaluated"]);
@@ -197,10 +219,12 @@ describe("Triton", { timeout: 120_000 }, () => {
     try {
       await writeFile(join(folder, "grouped_copy.py"), (await build(groupedCopy)).python);
       await writeFile(join(folder, "casts.py"), (await build(casts)).python);
+      await writeFile(join(folder, "counted.py"), (await build(counted)).python);
       const script = `
 import torch
 from grouped_copy import grouped_copy
 from casts import casts
+from counted import counted
 xs = [torch.randn(n) for n in (1, 16, 37)]
 ys = [torch.zeros(x.numel()) for x in xs]
 table = lambda ts: torch.tensor([t.data_ptr() for t in ts])
@@ -211,6 +235,11 @@ out, bytes = torch.zeros(5), torch.zeros(5, dtype=torch.uint8)
 casts(out, bytes, xs[1])
 assert torch.equal(out, xs[1][:5])
 assert torch.equal(bytes, xs[1].view(torch.uint8)[:20:4])
+total = torch.full((1,), 7, dtype=torch.int32)
+version = total._version
+for _ in range(2):
+    counted(torch.arange(40, dtype=torch.int32), total)
+    assert total.item() == 780 and total._version > version
 try:
     casts(out, bytes, xs[1].double())
 except TypeError as error:

@@ -15,7 +15,11 @@ const typesByKernel = new Map(
 
 const { importedByTypes } = useImporter();
 const imported = importedOnce((name) =>
-  importedByTypes(file, { name, types: typesByKernel.get(name)! }, { lift: name === "launched_twice" }),
+  importedByTypes(
+    file,
+    { name, types: typesByKernel.get(name)! },
+    { lift: ["launched_twice", "zeroed_rows"].includes(name) },
+  ),
 );
 
 it.each([
@@ -25,6 +29,9 @@ it.each([
   ["tuned", 'key: ["n"],'],
   ["in_place", "grid: ({ n }) => [tl.cdiv(n, 16), 1],"],
   ["in_place", 'restoreValue: ["x", "s"],'],
+  ["zeroed", "total: pointer(tl.float32, { zeroed: true }),"],
+  ["zeroed", 'autotune: { key: ["n"], configs: [{ BLOCK: 16 }, { BLOCK: 32 }], },'],
+  ["zeroed_rows", 'total: tensor.out(tl.float32, ["M", "n"], { contiguous: true, zeroed: true }),'],
   ["launched_twice", "grid: ({ programs0 }) => [programs0, 2],"],
   [
     "launched_twice",
@@ -37,6 +44,11 @@ it.each([
   const { status, leftOut, text, ...outcome } = await imported(name);
   expect([status, leftOut], "reason" in outcome ? outcome.reason : text).toEqual(["equal", undefined]);
   expect(text?.replaceAll(/\s+/g, " ")).toContain(part.replaceAll(/\s+/g, " "));
+});
+
+it.each(["zeroed_by_some", "zeroed_in_part"])("should say that the hook of %s is left out", async (name) => {
+  const { leftOut } = await imported(name);
+  expect(leftOut?.map(({ text }) => text)).toEqual(["the pre_hook of a config is left out"]);
 });
 
 it("should refute nothing by a number of programs that no launch shows", async () => {

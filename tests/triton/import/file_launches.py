@@ -35,6 +35,51 @@ def in_place(x_ptr, s_ptr, n, eps, BLOCK: tl.constexpr):
     tl.atomic_add(s_ptr, tl.sum(x))
 
 
+def zero_total(nargs):
+    if nargs["total_ptr"] is not None:
+        nargs["total_ptr"].zero_()
+
+
+def zero_n(nargs):
+    nargs["total_ptr"][: nargs["n"]].zero_()
+
+
+ZEROED = [triton.Config({"BLOCK": each}, pre_hook=zero_total) for each in (16, 32)]
+
+
+# x_ptr:*fp32,total_ptr:*fp32,n:i32
+@triton.autotune(configs=ZEROED, key=["n"])
+@triton.jit
+def zeroed(x_ptr, total_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(total_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n)))
+
+
+# x_ptr:*fp32,total_ptr:*fp32,n:i32
+@triton.autotune(configs=ZEROED, key=["n"])
+@triton.jit
+def zeroed_rows(x_ptr, total_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + tl.program_id(1) * n + i, mask=i < n)
+    tl.store(total_ptr + tl.program_id(1) * n + i, x, mask=i < n)
+
+
+# x_ptr:*fp32,total_ptr:*fp32,n:i32
+@triton.autotune(configs=[ZEROED[0], *CONFIGS], key=["n"])
+@triton.jit
+def zeroed_by_some(x_ptr, total_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(total_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n)))
+
+
+# x_ptr:*fp32,total_ptr:*fp32,n:i32
+@triton.autotune(configs=[triton.Config({"BLOCK": 16}, pre_hook=zero_n)], key=["n"])
+@triton.jit
+def zeroed_in_part(x_ptr, total_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(total_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n)))
+
+
 # x_ptr:*fp32,y_ptr:*fp32,B=16
 @triton.jit
 def launched_twice(x_ptr, y_ptr, B: tl.constexpr):
@@ -52,5 +97,7 @@ def launch(x, bias, y, s):
     n = x.numel()
     tuned[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, bias, y, n)
     in_place[(triton.cdiv(n, 16), 1)](x, s, n, 0.5)
+    zeroed[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, s, n)
+    zeroed_rows[lambda meta: (triton.cdiv(n, meta["BLOCK"]), 4)](x, s, n)
     launched_twice[(n // 16, 2)](x, y, B=16)
     launched_twice[(n // 32, 2)](x, y, B=16)

@@ -41,6 +41,7 @@ test.each<[() => unknown, string]>([
   [() => anyConstexpr.bool({ default: "no" }), 'constexpr.bool: the default is "no"; give true or false'],
   [() => anyTensor(tl.float32, ["N"], { contiguous: 0 }), "tensor: contiguous is 0; give true or false"],
   [() => anyTensor.out(tl.float32, ["N"], { zeroed: "yes" }), 'tensor: zeroed is "yes"; give true or false'],
+  [() => (pointer as any)(tl.float32, { zeroed: 1 }), "pointer: zeroed is 1; give true or false"],
   [() => anyTensor(tl.float32, ["N"], { offsets: "int64" }), 'tensor: offsets is "int64"; give tl.int32 or tl.int64'],
   [() => constexpr.launch(() => 1.5 as never), "copy: what computes Z must give an integer"],
   [() => anyConstexpr.launch(() => "a"), "copy: what computes Z must give an integer"],

@@ -107,7 +107,7 @@ function titleOf({ kernel, dtype, sizes }: Row): string {
   return [kernel, ...sizeTexts, dtype.replace("torch.", "")].join(" ");
 }
 
-const COMPARISON_NOTE = "Beside PyTorch, in turns; every way was compared with the result first.";
+const COMPARISON_NOTE = "Measured alternately with PyTorch; every result was compared first.";
 
 /** `name` is the function; `kernels` are the names of the kernels that it launches. */
 export function figuresOf(name: string, kernels: readonly string[]): string {
@@ -118,7 +118,11 @@ export function figuresOf(name: string, kernels: readonly string[]): string {
   const hasChanged = gallery.rows.some((row) => changedNames.has(row.part) && timedFunction(row) === name);
   const sections = [
     figureSection(gallery, cases, hasChanged ? `${COMPARISON_NOTE} The kernel has changed since.` : COMPARISON_NOTE),
-    figureSection(twins, twinCases(twins, kernels), "Beside the same kernel written by hand in Triton, in turns."),
+    figureSection(
+      twins,
+      twinCases(twins, kernels),
+      "Measured alternately with the same kernel written by hand in Triton.",
+    ),
   ].filter((text) => text !== "");
   const emptyNote = "<p>No record of this repository has a time of it yet.</p>";
   return [`<h2 id="times">Measured</h2>`, ...(sections.length > 0 ? sections : [emptyNote])].join("\n");

@@ -270,7 +270,7 @@ class _Reader:
         """The index of the open loop in one iteration."""
         if self._views is None:
             return self._graph.node(f"index of loop {self._depth}", *bounds)
-        return self._views.sums.index(bounds[0], bounds[2], self._graph.node(f"turn of loop {self._depth}", *bounds))
+        return self._views.sums.index(bounds[0], bounds[2], self._graph.node(f"iteration of loop {self._depth}", *bounds))
 
     def _induction_variables(
         self, pairs: list[tuple[str, str]], environment: Environment, bounds: list[Node], body: Any
@@ -283,7 +283,7 @@ class _Reader:
         starts = [environment[start] for _, start in pairs]
         columns = [self._graph.node(f"column {i} of loop {self._depth}", start) for i, start in enumerate(starts)]
         self._memory = self._graph.node(f"memory in loop {self._depth}", memory_before)
-        iteration = self._graph.node(f"turn of loop {self._depth}", *bounds)
+        iteration = self._graph.node(f"iteration of loop {self._depth}", *bounds)
         varying = frozenset([*columns, iteration, self._memory])
         _, results = body(columns)
         self._depth -= 1
@@ -341,7 +341,7 @@ class _Reader:
                 memory = memory_before
                 continue
             next_columns = [
-                induction.get(i, self._graph.node("turn", column, each))
+                induction.get(i, self._graph.node("iteration", column, each))
                 for i, (column, each) in enumerate(zip(columns, results, strict=True))
             ]
             if len(set(next_columns)) == len(set(columns)):

@@ -22,7 +22,7 @@ MAX_TERMS = 64
 RANGE = re.compile(r"tt\.make_range \{end = (\d+) : i32, start = (\d+) : i32\}")
 COMPARED = re.compile(r"arith\.cmpi (slt|sle|sgt|sge), ")
 # Operations that are never negative, whatever their operands are.
-NON_NEGATIVE = ("tt.get_program_id ", "tt.get_num_programs ", "turn of loop ")
+NON_NEGATIVE = ("tt.get_program_id ", "tt.get_num_programs ", "iteration of loop ")
 MIN_MAX = ("arith.minsi ", "arith.maxsi ")
 
 

@@ -111,7 +111,7 @@ class ValueGraph:
     def root_of(self, node: Node) -> str:
         """The base argument of an address, also through a loop."""
         label, children = self._operations[node]
-        is_on_the_way = label.startswith(("address ", "tt.splat ", "tt.broadcast ", "start of loop ", "turn"))
+        is_on_the_way = label.startswith(("address ", "tt.splat ", "tt.broadcast ", "start of loop ", "iteration"))
         if is_on_the_way:
             return self.root_of(children[0])
         return label.removeprefix("argument ").split(":", 1)[0]

@@ -212,7 +212,7 @@ function othersOfMaximum(value: Real, name: string, lane: readonly Term[]): read
 
 /** The fold of an expression over the iterations. */
 function over(kind: FoldKind, body: Real, { loop }: SolvedLoop): Real {
-  const variable = freshName("turn");
+  const variable = freshName("iteration");
   const by = new Map([[loop.iteration.name, symbol(variable)]]);
   return {
     kind: "fold",

@@ -48,7 +48,7 @@ type Part =
 /** The iterations at which the values of enclosing loops are asked for, by the symbols of the model. */
 export interface Point {
   readonly given: readonly Term[];
-  readonly turns: ReadonlyMap<string, Term>;
+  readonly iterations: ReadonlyMap<string, Term>;
   /** For each loop of which an earlier iteration is asked for: the conditions at its first question. */
   readonly entered: ReadonlyMap<LoopValues, readonly Term[]>;
 }
@@ -123,8 +123,8 @@ export class Collection {
   }
 
   /** The value of a lane as a term, if it is one of known parts. */
-  termOf({ terms }: DependentTile, lane: readonly Term[], { turns }: Point): Term | undefined {
-    const term = terms && termAt(terms, lane, turns);
+  termOf({ terms }: DependentTile, lane: readonly Term[], { iterations }: Point): Term | undefined {
+    const term = terms && termAt(terms, lane, iterations);
     return term && isKnown(term) ? term : undefined;
   }
 
@@ -200,28 +200,28 @@ export class Collection {
 
   /** Visits what a variable holds before an iteration: its initial value, and what any iteration makes of it. */
   state(loop: LoopValues, variable: Variable, lane: readonly Term[], point: Point): void {
-    const turns = new Map(point.turns);
-    turns.delete(loop.iteration.name);
+    const iterations = new Map(point.iterations);
+    iterations.delete(loop.iteration.name);
     const given = point.entered.get(loop) ?? point.given;
-    const key = `state ${this.#id(loop)} ${variable.id} ${idsOf(lane)} ${this.#keyOf({ ...point, given, turns })}`;
+    const key = `state ${this.#id(loop)} ${variable.id} ${idsOf(lane)} ${this.#keyOf({ ...point, given, iterations })}`;
     if (this.#seen.has(key)) return;
     this.#seen.add(key);
     const [initial, next] = [loop.initial.get(variable), loop.next.get(variable)];
     if (!initial || !next || ++this.#states > MAX_STATES)
       return this.unknown("state of a loop that is not followed", variable.location);
-    this.visit(initial, lane, { ...point, given, turns });
-    const earlier = this.#turn(loop, turns);
+    this.visit(initial, lane, { ...point, given, iterations });
+    const earlier = this.#earlierIteration(loop, iterations);
     this.visit(next, lane, {
       given,
-      turns: new Map([...turns, [loop.iteration.name, earlier]]),
+      iterations: new Map([...iterations, [loop.iteration.name, earlier]]),
       entered: new Map([...point.entered, [loop, given]]),
     });
   }
 
-  #turn({ iteration, condition }: LoopValues, turns: ReadonlyMap<string, Term>): Term {
-    return this.#variable((turn) => [
-      atLeast(turn, number(0)),
-      ...conditionsOf(substitute(condition ?? TRUE, new Map([...turns, [iteration.name, turn]]))),
+  #earlierIteration({ iteration, condition }: LoopValues, iterations: ReadonlyMap<string, Term>): Term {
+    return this.#variable((count) => [
+      atLeast(count, number(0)),
+      ...conditionsOf(substitute(condition ?? TRUE, new Map([...iterations, [iteration.name, count]]))),
     ]);
   }
 
@@ -233,17 +233,17 @@ export class Collection {
   /** The number of iterations of a loop, which decides what its variables hold at the end. */
   iterations({ iteration, condition }: LoopValues, point: Point, at: Location | undefined): void {
     if (!condition) return this.unknown("a loop whose number of iterations is not known", at);
-    const turn = this.#variable((variable) => [atLeast(variable, number(0))]);
-    const term = substitute(condition, new Map([...point.turns, [iteration.name, turn]]));
+    const count = this.#variable((variable) => [atLeast(variable, number(0))]);
+    const term = substitute(condition, new Map([...point.iterations, [iteration.name, count]]));
     if (!isKnown(term)) return this.unknown("a loop whose number of iterations is not followed", at);
     this.integer("iterations", term, at);
   }
 
   // ---- keys -----------------------------------------------------------------------------------------------------------
 
-  #keyOf({ given, turns, entered }: Point): string {
+  #keyOf({ given, iterations, entered }: Point): string {
     const loops = [...entered].map(([loop, conditions]) => `${this.#id(loop)}:${idsOf(conditions)}`);
-    return `${idsOf(given)} | ${[...turns].map(([name, { id }]) => `${name}=${id}`).join()} | ${loops.join()}`;
+    return `${idsOf(given)} | ${[...iterations].map(([name, { id }]) => `${name}=${id}`).join()} | ${loops.join()}`;
   }
 
   #id(object: object): number {
@@ -256,11 +256,11 @@ export class Collection {
 const idsOf = (terms: readonly Term[]): string => terms.map(({ id }) => id).join();
 
 /** A lane of a tile at the iterations of a point. The lane's own terms are of that point already. */
-export function termAt(tile: TermTile, lane: readonly Term[], turns: ReadonlyMap<string, Term>): Term {
+export function termAt(tile: TermTile, lane: readonly Term[], iterations: ReadonlyMap<string, Term>): Term {
   const own = broadcastLane(tile.shape, lane);
-  if (turns.size === 0) return tile.at(own);
+  if (iterations.size === 0) return tile.at(own);
   const places = own.map((each, axis) => (each.kind === "number" ? each : symbol(`place ${axis}`)));
-  const replacements = new Map(turns);
+  const replacements = new Map(iterations);
   places.forEach((place, axis) => place.kind === "symbol" && replacements.set(place.name, own[axis] ?? place));
   return substitute(tile.at(places), replacements);
 }

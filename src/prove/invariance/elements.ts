@@ -47,7 +47,7 @@ export interface Reached {
   readonly at: Location | undefined;
 }
 
-const START = { given: [], turns: new Map<string, Term>(), entered: new Map() } as const;
+const START = { given: [], iterations: new Map<string, Term>(), entered: new Map() } as const;
 
 /** The number of terms of an element that the prover may simplify. */
 const MAX_REDUCED = 40;
@@ -291,7 +291,7 @@ const ROLES = {
 
 function describeVariable(name: string): string {
   if (name.startsWith("program ")) return "the program that writes the element";
-  return name.startsWith("turn ") ? "the iteration that writes the element" : "a value that is not followed";
+  return name.startsWith("iteration ") ? "the iteration that writes the element" : "a value that is not followed";
 }
 
 /** True if a param is, or is computed from, a size. */

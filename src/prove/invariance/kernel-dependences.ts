@@ -195,7 +195,7 @@ export class KernelDependences {
       this.#state.set(
         variable,
         stateTile(variable, (lane, point, collection) => {
-          collection.integer("iterations", substitute(iteration, point.turns), variable.location);
+          collection.integer("iterations", substitute(iteration, point.iterations), variable.location);
           collection.state(loop, variable, lane, point);
         }),
       );
@@ -285,7 +285,7 @@ export class KernelDependences {
       at: statement.location,
       visit: (lane, point, collection) => {
         const by = laneReplacements(ownLane, lane.slice(lane.length - ownLane.length));
-        const replacements = new Map([...point.turns, ...by]);
+        const replacements = new Map([...point.iterations, ...by]);
         const at = (term: Term): Term => substitute(term, replacements);
         const element = { kind: "element", tensor, index: axes.map(({ index }) => at(index)) } as const;
         collection.decide(

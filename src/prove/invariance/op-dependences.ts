@@ -155,7 +155,7 @@ const visitLane: Visit = (use, lane, point, collection) => {
   // A program id or a range has no operand that says what it is.
   const isSource = tiles.every((tile) => tile === NOTHING) || statement.op.facts.exclusiveUpperBound !== undefined;
   if (isSource && terms && which === 0) {
-    const term = termAt(terms, lane, point.turns);
+    const term = termAt(terms, lane, point.iterations);
     if (!isKnown(term)) return collection.unknown("a value that is not followed", location);
     return collection.integer("value", term, location);
   }

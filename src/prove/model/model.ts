@@ -140,7 +140,7 @@ function powerOfTwoFacts(launch: SymbolicLaunch, checked: readonly Precondition[
 
 /** The symbol of a loop's iterations; inside a helper function, the enclosing calls follow. */
 export const iterationName = (environment: Environment, loop: ForStatement | WhileStatement): string =>
-  `turn ${environment.nameOf(loop)}`;
+  `iteration ${environment.nameOf(loop)}`;
 
 interface LoopProgress {
   readonly count: Term | undefined;
@@ -365,8 +365,8 @@ class SymbolicExecution {
       down: () => ({ condition: above(index, end), count: cdiv(difference(start, end), negative(step), true) }),
     };
     const { condition, count } = sign ? ends[sign]() : { condition: TRUE, count: undefined };
-    const turns = { count: count && maxTerm(number(0), count), condition: sign && condition };
-    this.#executeLoop(statement.body, iteration, turns, () => {
+    const trip = { count: count && maxTerm(number(0), count), condition: sign && condition };
+    this.#executeLoop(statement.body, iteration, trip, () => {
       environment.path = [...environment.path, condition];
       if (sign === undefined) this.#mayBeSkipped = true;
       this.block(statement.body);
@@ -437,7 +437,7 @@ class SymbolicExecution {
       formulas.get(variable)?.(iterations) ?? unknownState(variable, name, scopeSeen);
     const hadExited = this.#hasExited;
     const events = this.#collectEvents(() =>
-      runIteration(stateAfter(iteration, "turn of", [...scope, iteration]), run),
+      runIteration(stateAfter(iteration, "iteration of", [...scope, iteration]), run),
     );
     this.flow.push({ kind: "loop", iteration, condition, variables, steps: events });
     this.#hasExited = hadExited;

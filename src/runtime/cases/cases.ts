@@ -230,7 +230,7 @@ function affordableShapes(
 /** The reason for skipping an expensive case. */
 function describeTooLarge(kernel: CompiledKernel, testCase: TestCase): string {
   const caveat = kernel.work(testCase).guessed
-    ? " if a loop that data ends takes as many turns as the longest size; declare its { most: … }"
+    ? " if a loop that data ends runs as many iterations as the longest size; declare its { most: … }"
     : "";
   return `too large for this device${caveat}`;
 }

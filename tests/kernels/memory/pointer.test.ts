@@ -38,7 +38,7 @@ const groupedCopy = kernel(
   },
 );
 
-/** A pointer that each turn of a loop moves on. */
+/** A pointer that each iteration of a loop moves on. */
 const bumped = kernel(
   "bumped",
   {

@@ -66,7 +66,7 @@ def changes_of(node: ast.AST) -> Iterator[tuple[str, Change]]:
 
 
 #: What the emitter's own arithmetic counts with; the author's is as it is in the plain kernel.
-OURS = {"CONSUMERS", "STAGES", "PIECES", "part", "turn", "depth", "count"}
+OURS = {"CONSUMERS", "STAGES", "PIECES", "part", "iteration", "depth", "count"}
 
 
 def is_ours(node: ast.AST) -> bool:
@@ -104,8 +104,8 @@ def changes_of_loop(node: ast.For) -> Iterator[tuple[str, Change]]:
     else:
         first, end, step = [*map(ast.unparse, call.args), "1"][:3]
     for words, bounds in (
-        ("a turn more", f"range({first}, ({end}) + ({step}), {step})"),
-        ("a turn less", f"range({first}, ({end}) - ({step}), {step})"),
+        ("an iteration more", f"range({first}, ({end}) + ({step}), {step})"),
+        ("an iteration less", f"range({first}, ({end}) - ({step}), {step})"),
         ("from the second turn on", f"range(({first}) + ({step}), {end}, {step})"),
     ):
         yield f"{words} of for {said(node.target)} in {said(call)}", lambda it, text=bounds: loop_over(it, text)

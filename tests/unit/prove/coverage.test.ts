@@ -75,7 +75,7 @@ describe("one store", () => {
     expect(await coverage(ragged)).toMatchObject(unwritten);
   });
 
-  test("covers an output in a loop, whose turns it must be known to take", async () => {
+  test("covers an output in a loop, whose iterations it must be known to take", async () => {
     const counted = ({ x, y, N, BLOCK }: any) => {
       for (const first of tl.range(tl.programId(0).mul(BLOCK), N, tl.numPrograms(0).mul(BLOCK))) {
         const i = first.add(tl.arange(0, BLOCK));

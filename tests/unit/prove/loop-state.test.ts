@@ -1,4 +1,4 @@
-/** State of loops that no formula gives, or that is what the turn before made of it. */
+/** State of loops that no formula gives, or that is what the iteration before made of it. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "../../../src/index.js";
 import type { Certificate } from "../../../src/compiled/compiled-kernel.js";
@@ -25,34 +25,34 @@ async function open(body: (args: any) => void, more: object = {}): Promise<reado
 }
 const index = (BLOCK: any) => tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
 
-describe("what the turn before made of state", () => {
+describe("what the iteration before made of state", () => {
   const walks =
-    (begin: number, next: (turn: any) => any) =>
+    (begin: number, next: (iteration: any) => any) =>
     ({ x, y, N, BLOCK }: any) => {
       const before = tl.mut(begin);
       const sum = tl.mut(tl.zeros([BLOCK], tl.float32));
-      for (const turn of tl.range(0, N)) {
+      for (const iteration of tl.range(0, N)) {
         sum.value = sum.value.add(tl.load(x.at(tl.inBounds(before.value))));
-        before.value = next(turn);
+        before.value = next(iteration);
       }
       tl.store(y.at(index(BLOCK)), sum.value);
     };
 
-  test("is known in every turn, and before the first", async () => {
-    expect(await open(walks(0, (turn) => turn))).toEqual([]);
-    expect(await open(walks(0, (turn) => tl.maximum(turn.sub(3), 0)))).toEqual([]);
+  test("is known in every iteration, and before the first", async () => {
+    expect(await open(walks(0, (iteration) => iteration))).toEqual([]);
+    expect(await open(walks(0, (iteration) => tl.maximum(iteration.sub(3), 0)))).toEqual([]);
   });
 
-  test("may be wrong in the first turn, or in those that follow", async () => {
-    expect(await open(walks(-1, (turn) => turn))).toEqual(["bounds refuted"]);
-    expect(await open(walks(0, (turn) => turn.add(2)))).toEqual(["bounds refuted"]);
-    expect(await open(walks(0, (turn) => turn.sub(1)))).toEqual(["bounds refuted"]);
+  test("may be wrong in the first iteration, or in those that follow", async () => {
+    expect(await open(walks(-1, (iteration) => iteration))).toEqual(["bounds refuted"]);
+    expect(await open(walks(0, (iteration) => iteration.add(2)))).toEqual(["bounds refuted"]);
+    expect(await open(walks(0, (iteration) => iteration.sub(1)))).toEqual(["bounds refuted"]);
   });
 
-  test("is what it was where there is no turn", async () => {
+  test("is what it was where there is no iteration", async () => {
     const body = ({ x, y, N, BLOCK }: any) => {
       const last = tl.mut(0);
-      for (const turn of tl.range(0, N)) last.value = turn;
+      for (const iteration of tl.range(0, N)) last.value = iteration;
       tl.store(y.at(index(BLOCK)), tl.load(x.at(tl.inBounds(last.value))));
     };
     expect(await open(body)).toEqual(["bounds refuted"]);
@@ -104,9 +104,9 @@ describe("state that keeps within bounds", () => {
       ({ x, y, N, BLOCK }: any) => {
         const left: any = tl.mut(N);
         const sum = tl.mut(tl.zeros([BLOCK], tl.float32));
-        for (const turn of tl.range(0, 8)) {
+        for (const iteration of tl.range(0, 8)) {
           sum.value = sum.value.add(tl.load(x.at(left.value.mod(7).add(tl.arange(0, BLOCK)))));
-          left.value = left.value.sub(most(left.value, turn));
+          left.value = left.value.sub(most(left.value, iteration));
         }
         tl.store(y.at(index(BLOCK)), sum.value);
       };

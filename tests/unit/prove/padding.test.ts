@@ -331,7 +331,7 @@ describe("a count of what a condition finds", () => {
     ["a mask before it", (x: any, isColumn: any) => isColumn.and(x.lt(9)), "proved"],
     ["a mask times it", (x: any, isColumn: any) => x.lt(9).to(tl.int32).mul(isColumn.to(tl.int32)), "proved"],
     ["no mask", (x: any) => x.lt(9), "unknown"],
-    ["a mask that turns others on", (x: any, isColumn: any) => x.lt(9).or(isColumn), "unknown"],
+    ["a mask that iterations others on", (x: any, isColumn: any) => x.lt(9).or(isColumn), "unknown"],
     ["a mask of other lanes", (x: any, isColumn: any) => x.lt(9).and(isColumn.not()), "unknown"],
     // The range holds for elements, and lanes that are left out hold 0.
     ["what every element is", (x: any) => x.lt(5), "unknown"],

@@ -253,15 +253,15 @@ describe("what is shared out by quotients of products", () => {
   });
 });
 
-test("a turn between numbers of blocks gets its value after them, so that points are found", () => {
-  const turns = ["turn", "inner"].map(symbol);
+test("an iteration between numbers of blocks gets its value after them, so that points are found", () => {
+  const iterations = ["iteration", "inner"].map(symbol);
   const first = quotient(product(a, b), c);
   const known = knowing(
-    ...[...turns, a, b, c].map((each) => atLeast(each, n(2))),
-    ...turns.flatMap((turn) => [atLeast(turn, first), below(turn, sum(first, n(3)))]),
+    ...[...iterations, a, b, c].map((each) => atLeast(each, n(2))),
+    ...iterations.flatMap((iteration) => [atLeast(iteration, first), below(iteration, sum(first, n(3)))]),
   );
   expect(known.samples.sampleMore().refute(polynomialOf(known, difference(a, first)))).toBeDefined();
-  expect(known.samples.sampleMore().refute(polynomialOf(known, difference(turns[0]!, first)))).toBeUndefined();
+  expect(known.samples.sampleMore().refute(polynomialOf(known, difference(iterations[0]!, first)))).toBeUndefined();
 });
 
 test("a proof ends when its steps are spent, and then shows nothing", () => {

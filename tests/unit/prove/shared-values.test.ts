@@ -24,17 +24,17 @@ function proofOf(body: (args: any, index: any) => void): Certificate {
 const open = ({ obligations }: Certificate): readonly string[] =>
   obligations.flatMap(({ property, verdict }) => (verdict.kind === "proved" ? [] : [property]));
 
-test.each<[string, (value: any, turn: number) => any]>([
+test.each<[string, (value: any, iteration: number) => any]>([
   ["sums", (v) => v.add(v)],
   ["products", (v) => v.mul(v)],
-  ["products and sums", (v, turn) => v.mul(v).add(turn)],
-  ["choices", (v, turn) => tl.where(v.gt(turn), v.add(v), v.add(1))],
-  ["extremes", (v, turn) => tl.minimum(v, v.add(turn)).add(v)],
+  ["products and sums", (v, iteration) => v.mul(v).add(iteration)],
+  ["choices", (v, iteration) => tl.where(v.gt(iteration), v.add(v), v.add(1))],
+  ["extremes", (v, iteration) => tl.minimum(v, v.add(iteration)).add(v)],
 ])("an index that is a chain of %s is followed as far as it stays small, and its sums are not proved", (_, step) => {
   const start = performance.now();
   const proof = proofOf(({ x }, index) => {
-    const turns = Array.from({ length: LONG }, (__, turn) => turn);
-    const at: any = turns.reduce<any>(step, index);
+    const iterations = Array.from({ length: LONG }, (__, iteration) => iteration);
+    const at: any = iterations.reduce<any>(step, index);
     tl.store(x.at(at), tl.load(x.at(at)));
   });
   expect(open(proof)).toContain("overflow");
@@ -44,7 +44,7 @@ test.each<[string, (value: any, turn: number) => any]>([
 test("a mask that is a chain of conditions is not taken for one that keeps an access in bounds", () => {
   const proof = proofOf(({ x, N }, index) => {
     let mask: any = index.lt(N);
-    for (let turn = 0; turn < LONG; turn++) mask = mask.and(index.ne(turn)).or(mask.not());
+    for (let iteration = 0; iteration < LONG; iteration++) mask = mask.and(index.ne(iteration)).or(mask.not());
     tl.store(x.ptr.add(index), 1, { mask });
   });
   expect(open(proof)).toContain("bounds");
@@ -53,8 +53,8 @@ test("a mask that is a chain of conditions is not taken for one that keeps an ac
 test("values that a program computes one after the other, thousands of them, are followed", () => {
   const proof = proofOf(({ x, N }, index) => {
     let [at, value]: any[] = [index, tl.load(x.at(index))];
-    for (let turn = 0; turn < 2_000; turn++) value = value.mul(0.5);
-    for (let turn = 0; turn < 500; turn++) at = tl.minimum(at, N.add(turn));
+    for (let iteration = 0; iteration < 2_000; iteration++) value = value.mul(0.5);
+    for (let iteration = 0; iteration < 500; iteration++) at = tl.minimum(at, N.add(iteration));
     tl.store(x.at(at), value);
   });
   expect(open(proof)).toContain("race");

@@ -70,7 +70,7 @@ class AttentionPartition {
     const { body, loops } = specialized;
     const isLoop = (each: Statement) => loops.has(each);
     const [firstLoop, lastLoop] = [body.findIndex(isLoop), body.findLastIndex(isLoop)];
-    const iterationStep = steps.find((step) => step.kind === "turns");
+    const iterationStep = steps.find((step) => step.kind === "iterations");
     if (!iterationStep) throw new Error("the pipeline has no step for iterations");
     const stepIndex = steps.indexOf(iterationStep);
     this.#statements.appendNeeded(body.slice(0, firstLoop));
@@ -162,7 +162,7 @@ class AttentionPartition {
         return expectBlock(context, step);
       case "copy":
         return copyBlock(context, this.#loop, step);
-      case "idle turns":
+      case "idle iterations":
         return this.#emitIdleLoop(step.body);
       case "blank":
         return copyZeros(context, this.#loop, step);
@@ -189,7 +189,7 @@ class AttentionPartition {
         return this.#epilogue();
       case "drain":
         return builder.appendEffect(() => py.call("tma.store_wait", py.number("0")));
-      case "turns":
+      case "iterations":
       case "pairs":
       case "sum":
       case "promote":

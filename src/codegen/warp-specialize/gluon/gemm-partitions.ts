@@ -116,7 +116,7 @@ class GemmPartition {
     switch (step.kind) {
       case "tiles":
         return this.#tiles(step.body);
-      case "turns":
+      case "iterations":
         return this.#iterations(step.body);
       case "pairs":
         return scaled?.pairs(step.body);
@@ -156,7 +156,7 @@ class GemmPartition {
         return builder.appendEffect(() => py.call("fence_async_shared"));
       case "drain":
         return builder.appendEffect(() => py.call("tma.store_wait", py.number("0")));
-      case "idle turns":
+      case "idle iterations":
       case "blank":
       case "await turn":
       case "give turn":

@@ -30,7 +30,7 @@ class PipelineState {
     readonly builder: PartitionBuilder,
     readonly names: PipelineNames,
   ) {
-    this.#counter = builder.variable("turn");
+    this.#counter = builder.variable("iteration");
     this.#slot = builder.variable("slot");
   }
 
@@ -51,7 +51,7 @@ class PipelineState {
     return this.builder.read(this.#slot);
   }
 
-  /** `slot = turn % STAGES` */
+  /** `slot = iteration % STAGES` */
   updateSlot(): void {
     const { stages } = this.names;
     const slot = this.builder.value(INTEGER, (count) => py.binary(count, "%", stages), this.readCounter());

@@ -40,7 +40,7 @@ class StreamedPartition {
     const { body, loops } = specialized;
     const isLoop = (each: Statement) => loops.has(each);
     const [firstLoop, lastLoop] = [body.findIndex(isLoop), body.findLastIndex(isLoop)];
-    const iterationStep = steps.find((step) => step.kind === "turns");
+    const iterationStep = steps.find((step) => step.kind === "iterations");
     if (!iterationStep) throw new Error("the pipeline has no step for iterations");
     const program = builder.block(() => {
       pipeline.declareCounter();
@@ -140,9 +140,9 @@ class StreamedPartition {
       case "advance":
         return pipeline.advance();
       case "tiles":
-      case "turns":
+      case "iterations":
       case "pairs":
-      case "idle turns":
+      case "idle iterations":
       case "await turn":
       case "give turn":
       case "blank":

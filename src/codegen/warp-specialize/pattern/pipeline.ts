@@ -61,11 +61,11 @@ export type PipelineStep =
     }
   /** Increments the iteration counter. */
   | { readonly kind: "advance" }
-  | { readonly kind: "turns"; readonly body: readonly PipelineStep[] }
+  | { readonly kind: "iterations"; readonly body: readonly PipelineStep[] }
   /** Pairs of iterations, if two products are in flight. The loop of single iterations has the last one of an odd number. */
   | { readonly kind: "pairs"; readonly body: readonly PipelineStep[] }
   /** Iterations of a tile that a consumer skips, because its rows attend to none of their keys. */
-  | { readonly kind: "idle turns"; readonly body: readonly PipelineStep[] }
+  | { readonly kind: "idle iterations"; readonly body: readonly PipelineStep[] }
   | { readonly kind: "tiles"; readonly body: readonly PipelineStep[] }
   /** The author's computation on the product. It writes tiles piece by piece. */
   | { readonly kind: "epilogue"; readonly piece: readonly PipelineStep[] }
@@ -105,7 +105,7 @@ const writePiece: readonly PipelineStep[] = [
 
 const wholeSum: readonly PipelineStep[] = [
   {
-    kind: "turns",
+    kind: "iterations",
     body: [
       { kind: "wait", barrier: "filled" },
       { kind: "multiply", operands: [0, 1] },
@@ -120,7 +120,7 @@ const wholeSum: readonly PipelineStep[] = [
 
 const promotedSum: readonly PipelineStep[] = [
   {
-    kind: "turns",
+    kind: "iterations",
     body: [
       { kind: "wait", barrier: "filled" },
       { kind: "promote" },
@@ -158,7 +158,7 @@ const scaledSum: readonly PipelineStep[] = [
     ],
   },
   {
-    kind: "turns",
+    kind: "iterations",
     body: [
       ...scaledProduct,
       { kind: "fence" },
@@ -172,7 +172,7 @@ const scaledSum: readonly PipelineStep[] = [
 
 /** The same steps for each iteration of each tile. */
 const eachIteration = (body: readonly PipelineStep[]): readonly PipelineStep[] => [
-  { kind: "tiles", body: [{ kind: "turns", body }] },
+  { kind: "tiles", body: [{ kind: "iterations", body }] },
 ];
 
 /** @param copies The copies of an iteration, with what their barriers expect. */
@@ -260,7 +260,7 @@ export const SPILL_QUERIES_CONSUMERS = 3;
  * always short.
  *
  * Several consumers alternate: while one computes weights, the products of another run. A consumer whose rows attend to
- * no further keys passes on its remaining turns.
+ * no further keys passes on its remaining iterations.
  */
 export const attentionPipeline: Pipeline = {
   barriers: {
@@ -284,7 +284,7 @@ export const attentionPipeline: Pipeline = {
         { kind: "expect", barrier: "valuesFilled" },
         { kind: "blank", operand: VALUES, barrier: "valuesFilled" },
         {
-          kind: "turns",
+          kind: "iterations",
           body: [
             { kind: "wait", barrier: "keysEmptied", isPreviousPhase: true },
             { kind: "expect", barrier: "keysFilled" },
@@ -309,7 +309,7 @@ export const attentionPipeline: Pipeline = {
         { kind: "take", operand: QUERIES, barrier: "queriesFilled" },
         { kind: "release", barrier: "queriesEmptied", age: 0, when: "stay" },
         {
-          kind: "turns",
+          kind: "iterations",
           body: [
             { kind: "wait", barrier: "keysFilled" },
             { kind: "await turn" },
@@ -337,7 +337,7 @@ export const attentionPipeline: Pipeline = {
         { kind: "release", barrier: "valuesEmptied", age: 0, when: "always" },
         { kind: "advance" },
         {
-          kind: "idle turns",
+          kind: "idle iterations",
           body: [
             { kind: "wait", barrier: "keysFilled" },
             { kind: "release", barrier: "keysEmptied", age: 0, when: "always" },

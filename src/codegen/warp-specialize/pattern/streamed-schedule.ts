@@ -220,11 +220,11 @@ export function streamedPipeline(pattern: StreamedPattern, { steps, channels }: 
     producer: [
       { kind: "expect", barrier: "ownFilled" },
       ...ownOperands.map((operand): PipelineStep => ({ kind: "copy", operand, barrier: "ownFilled" })),
-      { kind: "turns", body: [...loads, { kind: "advance" }] },
+      { kind: "iterations", body: [...loads, { kind: "advance" }] },
     ],
     consumer: [
       { kind: "wait", barrier: "ownFilled" },
-      { kind: "turns", body: steps },
+      { kind: "iterations", body: steps },
       { kind: "epilogue", piece: [] },
     ],
   };

@@ -230,9 +230,9 @@ class Explorer {
       return loop === "tiles"
         ? [to(begin), ...(leaves ? [leave()] : [])]
         : [to({ at: exit }), ...(enters ? [enter()] : [])];
-    if (loop === "idle turns" && partition.isTileOver) return [to({ at: exit })];
+    if (loop === "idle iterations" && partition.isTileOver) return [to({ at: exit })];
     const idles =
-      loop === "turns" && part > 0 && this.#mayIdle && enters ? [to({ at: exit }, decisionsAfter("one"))] : [];
+      loop === "iterations" && part > 0 && this.#mayIdle && enters ? [to({ at: exit }, decisionsAfter("one"))] : [];
     return [...(enters ? [enter()] : []), ...(leaves ? [leave()] : []), ...idles];
   }
 

@@ -24,7 +24,7 @@ export interface ProtocolForm {
   readonly mayIdle: boolean;
 }
 
-export type LoopKind = "tiles" | "turns" | "pairs" | "idle turns";
+export type LoopKind = "tiles" | "iterations" | "pairs" | "idle iterations";
 
 /** The consumer that has a barrier or a buffer; undefined for those of a slot. */
 type Owner = number | undefined;
@@ -112,8 +112,8 @@ class Program {
     const ownerOf = (barrier: BarrierName) => (isOwn(pipeline, barrier) ? self : undefined);
     switch (step.kind) {
       case "tiles":
-      case "turns":
-      case "idle turns":
+      case "iterations":
+      case "idle iterations":
         return this.#loop(step.kind, step.body);
       case "pairs":
         return this.form.isPaired ? this.#loop(step.kind, step.body) : undefined;
@@ -171,7 +171,7 @@ class Program {
   #release({ barrier, age, when }: Extract<PipelineStep, { kind: "release" }>, owner: Owner): void {
     if ((when === "stay" && this.#spills) || (when === "leave" && !this.#spills)) return;
     const isLater = when === "later" || when === "any";
-    const isAfterLoop = this.instructions.some((each) => each.kind === "repeat" && each.loop === "turns");
+    const isAfterLoop = this.instructions.some((each) => each.kind === "repeat" && each.loop === "iterations");
     if (isLater && (when === "later" ? !this.#isInLoop : this.#isInLoop || !isAfterLoop))
       throw new Error(`a release cannot depend on iterations here: ${when}`);
     this.instructions.push(arrival(barrier, owner, { age, isLater }));
@@ -184,7 +184,7 @@ class Program {
   #loop(loop: LoopKind, body: readonly PipelineStep[]): void {
     const head = this.instructions.length;
     this.instructions.push({ kind: "loop", loop, exit: head });
-    this.#isInLoop = loop === "turns";
+    this.#isInLoop = loop === "iterations";
     this.#steps(body);
     this.#isInLoop = false;
     this.instructions.push({ kind: "repeat", loop, head });

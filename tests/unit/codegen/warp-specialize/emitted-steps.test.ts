@@ -143,9 +143,9 @@ class Steps {
   }
 
   #line(text: string, owner: string): void {
-    const slot = /^(\w+) = turn % STAGES$/.exec(text)?.[1];
+    const slot = /^(\w+) = iteration % STAGES$/.exec(text)?.[1];
     if (slot) this.#slots.add(slot);
-    if (text === "turn += 1") {
+    if (text === "iteration += 1") {
       this.#slots.clear();
       this.steps.push("advance");
     }
@@ -196,16 +196,16 @@ class Steps {
 
   #place(index: string, owner: string): string {
     if (this.#slots.has(index)) return "age 0";
-    if (index === "(turn + STAGES - 1) % STAGES") return "age 1";
+    if (index === "(iteration + STAGES - 1) % STAGES") return "age 1";
     const { part, consumers } = this.decided;
     if (index === "(part + 1) % CONSUMERS") return `of ${(part + 1) % consumers}`;
     return /^(part|i(_\d)?)$/.test(index) ? `of ${owner}` : `unknown ${index}`;
   }
 
   #lag(parity: string): string {
-    if (parity === "(turn & 1) ^ (1 if part == 0 else 0)") return this.decided.part === 0 ? "lag 1" : "lag 0";
-    if (/^(\(turn \/\/ STAGES\) & 1|i & 1|0)$/.test(parity)) return "lag 0";
-    return /^(\(\(turn \/\/ STAGES\) & 1\) \^ 1|\(i & 1\) \^ 1)$/.test(parity) ? "lag 1" : `unknown ${parity}`;
+    if (parity === "(iteration & 1) ^ (1 if part == 0 else 0)") return this.decided.part === 0 ? "lag 1" : "lag 0";
+    if (/^(\(iteration \/\/ STAGES\) & 1|i & 1|0)$/.test(parity)) return "lag 0";
+    return /^(\(\(iteration \/\/ STAGES\) & 1\) \^ 1|\(i & 1\) \^ 1)$/.test(parity) ? "lag 1" : `unknown ${parity}`;
   }
 }
 
@@ -254,7 +254,7 @@ function merged(steps: readonly string[]): string {
 
 /** A kernel whose rows attend to the same keys leaves out a loop that would have no iterations. */
 function withoutIdle(pipeline: Pipeline): Pipeline {
-  const isIdle = ({ kind }: PipelineStep) => kind === "idle turns";
+  const isIdle = ({ kind }: PipelineStep) => kind === "idle iterations";
   const consumer = pipeline.consumer.map((step) =>
     step.kind === "tiles" ? { ...step, body: step.body.filter((each) => !isIdle(each)) } : step,
   );

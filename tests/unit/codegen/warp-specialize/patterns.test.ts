@@ -238,7 +238,7 @@ describe("should recognize attention", () => {
     // A score of -1e6 is one that counts where a row has no other.
     expect(limits(attentions.faded)).toEqual([[false, 0, false]]);
     expect(limits(attentions.clamped)).toEqual([[false, 0, false]]);
-    // In a turn without keys the sum becomes another.
+    // In an iteration without keys the sum becomes another.
     expect(limits(attentions.roundedAway)).toEqual([[false, 0, false]]);
     expect(limits(attentions.inTwoLoops)).toEqual([]);
     expect(limits(attentions.betweenKeys)).toEqual([]);
@@ -269,19 +269,19 @@ describe("should recognize streamed products", () => {
   });
 
   test("and start each product as soon as its operand is known, while later ones run", () => {
-    const turn = (name: string) =>
+    const iteration = (name: string) =>
       ofGradients(name).pipeline.consumer.flatMap((step) =>
-        step.kind === "turns"
+        step.kind === "iterations"
           ? step.body.map((each) =>
               [each.kind, ...("product" in each ? [each.product] : "barrier" in each ? [each.barrier] : [])].join(" "),
             )
           : [],
       );
-    expect(turn("attention_query_gradients").join(", ")).toBe(
+    expect(iteration("attention_query_gradients").join(", ")).toBe(
       "wait filled 0, multiply 0, wait filled 1, multiply 1, settle 0, use, settle 1, release emptied 1, use, " +
         "multiply 2, settle 2, release emptied 0, advance",
     );
-    expect(turn("attention_key_gradients").join(", ")).toBe(
+    expect(iteration("attention_key_gradients").join(", ")).toBe(
       "wait filled 0, multiply 0, wait filled 1, multiply 2, take filled 0, settle 0, use, take filled 1, multiply 1, settle 2, use, " +
         "multiply 3, settle 1, fence, release emptied 1, settle 3, release emptied 0, advance",
     );
@@ -342,7 +342,7 @@ test.each([
     "it has a tile with BLOCK_M on two axes, one of which is the rows",
   ],
   ["products of sequences in a loop", varlenAttention, "its products are in a branch or a nested loop"],
-  ["state that changes twice in a turn", attentions.countedTwice, "its loop changes a state twice"],
+  ["state that changes twice in an iteration", attentions.countedTwice, "its loop changes a state twice"],
   [
     "keys that are changed first",
     attentions.changedKeys,

@@ -166,7 +166,9 @@ const twiceIfCopy = (step: PipelineStep): readonly PipelineStep[] => (step.kind 
 
 /** The steps of the producer's iterations. */
 const slotFilling = gemmPipeline.producer.flatMap((tiles) =>
-  tiles.kind === "tiles" ? tiles.body.flatMap((turns) => (turns.kind === "turns" ? turns.body : [])) : [],
+  tiles.kind === "tiles"
+    ? tiles.body.flatMap((iterations) => (iterations.kind === "iterations" ? iterations.body : []))
+    : [],
 );
 
 const productMistakes: readonly Mistake[] = [
@@ -182,10 +184,10 @@ const productMistakes: readonly Mistake[] = [
     producer(without("copy", (step) => "operand" in step && step.operand === 1)),
     /reads block 1 of a slot before a copy/,
   ],
-  ["whose producer does not count turns", producer(without("advance")), /filled may get more arrivals/],
+  ["whose producer does not count iterations", producer(without("advance")), /filled may get more arrivals/],
   [
     "that copies a block twice",
-    producer((step) => (step.kind === "turns" ? { ...step, body: step.body.flatMap(twiceIfCopy) } : step)),
+    producer((step) => (step.kind === "iterations" ? { ...step, body: step.body.flatMap(twiceIfCopy) } : step)),
     /overwrites block 0 of a slot while another one fills it/,
   ],
   [
@@ -201,7 +203,7 @@ const productMistakes: readonly Mistake[] = [
   ],
   ["that never empties a slot", consumer(without("release")), /deadlock: the producer waits forever for emptied/],
   [
-    "that leaves out the last turn's release",
+    "that leaves out the last iteration's release",
     consumer(without("release", (step) => "when" in step && step.when === "any")),
     /deadlock: the producer waits forever for emptied/,
     isWhole,
@@ -213,7 +215,7 @@ const productMistakes: readonly Mistake[] = [
     isWhole,
   ],
   [
-    "that releases the turn before without waiting for its product",
+    "that releases the iteration before without waiting for its product",
     consumer(without("settle", settles(1))),
     /while a product of consumer 0 reads it/,
     isWhole,
@@ -224,7 +226,7 @@ const productMistakes: readonly Mistake[] = [
     /ends while a product runs|more arrivals/,
     isWhole,
   ],
-  ["whose consumers do not count turns", consumer(without("advance")), /emptied may get more arrivals/],
+  ["whose consumers do not count iterations", consumer(without("advance")), /emptied may get more arrivals/],
   [
     "where one of two consumers empties a slot",
     withArrivals(gemmPipeline, "emptied", "one"),
@@ -243,7 +245,9 @@ const isScales = (step: PipelineStep) => "operand" in step && step.operand === R
 const inScaled = (change: Change) => inConsumer(scaledPipeline, change);
 /** The iterations, one by one or in pairs, with a change of their steps. */
 const withIterations = (change: (body: readonly PipelineStep[]) => readonly PipelineStep[]): Pipeline =>
-  inScaled((step) => (step.kind === "turns" || step.kind === "pairs" ? { ...step, body: change(step.body) } : step));
+  inScaled((step) =>
+    step.kind === "iterations" || step.kind === "pairs" ? { ...step, body: change(step.body) } : step,
+  );
 const isWait = (step: PipelineStep) => step.kind === "wait" && step.barrier === "filled";
 const isRelease = at("emptied");
 
@@ -256,7 +260,7 @@ const scaledMistakes: readonly Mistake[] = [
   [
     "whose producer copies the scales before it announces them",
     inProducer(scaledPipeline, (step) =>
-      step.kind === "turns"
+      step.kind === "iterations"
         ? { ...step, body: [...step.body.filter(isScales), ...step.body.filter((each) => !isScales(each))] }
         : step,
     ),
@@ -322,7 +326,7 @@ const scaledMistakes: readonly Mistake[] = [
     isPaired,
   ],
   [
-    "that counts one turn of a pair",
+    "that counts one iteration of a pair",
     withIterations((body) => body.slice(0, -1)),
     /more arrivals|deadlock|holds|without/,
   ],
@@ -334,7 +338,7 @@ const multiplies = (change: Change) => inConsumer(mixedPipeline, change);
 /** The steps of the widener's iterations in another order. */
 const inOrder = (...kinds: readonly PipelineStep["kind"][]): Pipeline =>
   widens((step) =>
-    step.kind === "turns"
+    step.kind === "iterations"
       ? { ...step, body: kinds.flatMap((kind) => step.body.filter((each) => each.kind === kind)) }
       : step,
   );
@@ -365,7 +369,7 @@ const mixedMistakes: readonly Mistake[] = [
     /reads block 3 of a slot (before a copy|without a wait)/,
   ],
   [
-    "whose widener does not count turns",
+    "whose widener does not count iterations",
     widens(without("advance")),
     /the widener overwrites block 1 of a slot while a product/,
   ],
@@ -402,8 +406,12 @@ const loads = (change: Change) => inProducer(attentionPipeline, change);
 const uses = (change: Change) => inConsumer(attentionPipeline, change);
 
 const attentionMistakes: readonly Mistake[] = [
-  ["whose first turn finds no values", loads(without("blank")), /reads block 2 of a slot before a copy/],
-  ["whose last values have no turn", loads(without("release")), /deadlock: consumer 0 waits forever for keysFilled/],
+  ["whose first iteration finds no values", loads(without("blank")), /reads block 2 of a slot before a copy/],
+  [
+    "whose last values have no iteration",
+    loads(without("release")),
+    /deadlock: consumer 0 waits forever for keysFilled/,
+  ],
   [
     "that loads queries without a wait",
     loads(without("wait", at("queriesEmptied"))),
@@ -469,10 +477,10 @@ const attentionMistakes: readonly Mistake[] = [
     uses((step) => (step.kind === "compute" || (step.kind === "settle" && step.pending === 0) ? undefined : step)),
     /ends while a product runs/,
   ],
-  ["that does not count turns", uses(without("advance")), /keysEmptied may get more arrivals/],
-  ["whose consumers end early", uses(without("idle turns")), /leaves out iterations/],
+  ["that does not count iterations", uses(without("advance")), /keysEmptied may get more arrivals/],
+  ["whose consumers end early", uses(without("idle iterations")), /leaves out iterations/],
   [
-    "whose consumers give no turn",
+    "whose consumers give no iteration",
     uses(without("give turn")),
     /deadlock: consumer 1 waits forever for turnGiven/,
     hasSeveral,
@@ -498,7 +506,7 @@ const streamedMistakes: readonly Mistake[] = [
   ["that keeps no keys", brings(without("copy", copies(0))), /reads block 0 of consumer \d before a copy/],
   ["that loads no queries", brings(without("copy", copies(2))), /reads block 2 of a slot before a copy/],
   ["that loads no delta", brings(without("copy", copies(5))), /reads block 5 of a slot before a copy/],
-  ["whose producer does not count turns", brings(without("advance")), /filled 0 may get more arrivals/],
+  ["whose producer does not count iterations", brings(without("advance")), /filled 0 may get more arrivals/],
   [
     "that takes kept blocks without a wait",
     takes(without("wait", at("ownFilled"))),
@@ -513,7 +521,7 @@ const streamedMistakes: readonly Mistake[] = [
     /uses product 2 while it runs/,
   ],
   ["that ends while a sum runs", takes(without("settle", settlesFor(3))), /ends while a product runs|more arrivals/],
-  ["whose consumers do not count turns", takes(without("advance")), /may get more arrivals|ahead of|behind/],
+  ["whose consumers do not count iterations", takes(without("advance")), /may get more arrivals|ahead of|behind/],
   [
     "where one of two consumers empties a slot",
     withArrivals(keyGradients, "emptied 0", "one"),
@@ -524,7 +532,7 @@ const streamedMistakes: readonly Mistake[] = [
   ...[at("filled 0"), settlesFor(1)].map((isBefore, i): Mistake => [
     `that empties the queries before their ${i === 0 ? "first" : "last"} product`,
     takes((step) => {
-      if (step.kind !== "turns") return step;
+      if (step.kind !== "iterations") return step;
       const isRelease = at("emptied 0");
       const body = step.body.filter((each) => !isRelease(each));
       return { ...step, body: body.toSpliced(body.findIndex(isBefore) + 1, 0, ...step.body.filter(isRelease)) };
@@ -541,7 +549,7 @@ test.each([
   (_, pipeline, forms, filled, emptied) => {
     const isRelease = at(emptied);
     const early = inConsumer(pipeline, (step) => {
-      if (step.kind !== "turns") return step;
+      if (step.kind !== "iterations") return step;
       const body = step.body.filter((each) => !isRelease(each));
       const wait = body.findIndex(at(filled));
       return { ...step, body: body.toSpliced(wait + 1, 0, ...step.body.filter(isRelease)) };

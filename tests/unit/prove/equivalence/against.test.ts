@@ -344,7 +344,7 @@ describe("an argument that both update", () => {
       "in an iteration that no index names",
       updating("second", ({ y, i, old, given }) => {
         const sum = old(i).add(given);
-        for (const turn of tl.range(0, 2)) tl.when(turn.eq(1), () => tl.store(y.at(i), sum));
+        for (const iteration of tl.range(0, 2)) tl.when(iteration.eq(1), () => tl.store(y.at(i), sum));
       }),
       "nothing shows which elements of y a store writes",
     ],

@@ -142,7 +142,7 @@ test("should give its own constexprs other names than the author's", async () =>
   const configs = python.slice(python.indexOf("triton.Config", python.indexOf("_set_specialized_blocks")));
   expect(configs).toMatch(/"STAGES": 7\b/);
   expect(configs).toMatch(/"STAGES_1": 2\b/);
-  expect(functionIn(python, "_named_load")).toContain("slot = turn % STAGES_1");
+  expect(functionIn(python, "_named_load")).toContain("slot = iteration % STAGES_1");
 });
 
 test("should compute with the tile where the author asks for the program, in loops too", async () => {
@@ -162,7 +162,7 @@ test("should give each program number 0 on an axis that the grid lacks", async (
     expect(functionIn(python, part)).toMatch(/\w+ \/\/ index % 1\b|\(\w+ \/\/ index\) % 1\b/);
 });
 
-test("should compute rows that only masks take behind the turns without masks", async () => {
+test("should compute rows that only masks take behind the iterations without masks", async () => {
   const { python } = (await build(attention)).emit({ warpSpecialize: "always" });
   const multiply = functionIn(python, "_attention_multiply");
   const places = [/for _ in range\(0, whole,/, /\brm = /, /for start in range\(whole,/].map((each) =>
@@ -172,20 +172,20 @@ test("should compute rows that only masks take behind the turns without masks", 
   expect(places.toSorted((a, b) => a - b)).toEqual(places);
 });
 
-test("should load what a turn adds to its scores while its products run, with a mask of its own in each loop", async () => {
+test("should load what an iteration adds to its scores while its products run, with a mask of its own in each loop", async () => {
   const { python } = (await build(modifications.biased)).emit({ warpSpecialize: "always" });
-  const turns = functionIn(python, "_biased_multiply")
+  const iterations = functionIn(python, "_biased_multiply")
     .split(/\n +for (?=\w+ in range\()/)
     .slice(2);
-  const loads = turns.filter((turn) => turn.includes("gl.load("));
+  const loads = iterations.filter((iteration) => iteration.includes("gl.load("));
   expect(loads).toHaveLength(2);
-  for (const turn of loads) {
+  for (const iteration of loads) {
     const places = [/\bscoring = /, /\bcolumns = /, /gl\.load\(/, /warpgroup_mma_wait\(1/].map((each) =>
-      turn.search(each),
+      iteration.search(each),
     );
     expect(places).not.toContain(-1);
     expect(places.toSorted((a, b) => a - b)).toEqual(places);
-    expect(turn).toMatch(/mask=mask_s & \(columns\[None, :\] < S\)/);
+    expect(iteration).toMatch(/mask=mask_s & \(columns\[None, :\] < S\)/);
   }
 });
 

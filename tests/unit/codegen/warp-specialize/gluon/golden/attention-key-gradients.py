@@ -203,7 +203,7 @@ def _attention_key_gradients_load(
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
 ):
-    turn = 0
+    iteration = 0
     index = gl.program_id(1)
     index_1 = gl.program_id(0) * BLOCK
     if CAUSAL:
@@ -229,8 +229,8 @@ def _attention_key_gradients_load(
             v_blocks.index(i),
         )
     for i in range(result, result_1, STEP):
-        slot = turn % STAGES
-        mbarrier.wait(q_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+        slot = iteration % STAGES
+        mbarrier.wait(q_emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
         mbarrier.expect(
             q_filled.index(slot),
             q_block_desc.block_type.nbytes + lse_desc.block_type.nbytes,
@@ -239,7 +239,7 @@ def _attention_key_gradients_load(
             q_block_desc, [index, i, 0], q_filled.index(slot), q_blocks.index(slot)
         )
         _load_block(lse_desc, [index, i], q_filled.index(slot), lse_blocks.index(slot))
-        mbarrier.wait(d_out_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+        mbarrier.wait(d_out_emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
         mbarrier.expect(
             d_out_filled.index(slot),
             d_out_block_desc.block_type.nbytes + delta_desc.block_type.nbytes,
@@ -253,10 +253,10 @@ def _attention_key_gradients_load(
         _load_block(
             delta_desc, [index, i], d_out_filled.index(slot), delta_blocks.index(slot)
         )
-        turn += 1
+        iteration += 1
     for i in range(result_1, S, STEP):
-        slot = turn % STAGES
-        mbarrier.wait(q_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+        slot = iteration % STAGES
+        mbarrier.wait(q_emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
         mbarrier.expect(
             q_filled.index(slot),
             q_block_desc.block_type.nbytes + lse_desc.block_type.nbytes,
@@ -265,7 +265,7 @@ def _attention_key_gradients_load(
             q_block_desc, [index, i, 0], q_filled.index(slot), q_blocks.index(slot)
         )
         _load_block(lse_desc, [index, i], q_filled.index(slot), lse_blocks.index(slot))
-        mbarrier.wait(d_out_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+        mbarrier.wait(d_out_emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
         mbarrier.expect(
             d_out_filled.index(slot),
             d_out_block_desc.block_type.nbytes + delta_desc.block_type.nbytes,
@@ -279,7 +279,7 @@ def _attention_key_gradients_load(
         _load_block(
             delta_desc, [index, i], d_out_filled.index(slot), delta_blocks.index(slot)
         )
-        turn += 1
+        iteration += 1
 
 
 @gluon.jit
@@ -310,7 +310,7 @@ def _attention_key_gradients_multiply(
         [3, 0], [4, 1], [16, STEP, 16]
     )
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HEAD_DIM, 16])
-    turn = 0
+    iteration = 0
     index = gl.program_id(1)
     index_1 = gl.program_id(0) * BLOCK
     offsets = index_1 + (
@@ -329,8 +329,8 @@ def _attention_key_gradients_multiply(
         result_1 = gl.full([], 0, dtype=gl.int32)
     mbarrier.wait(own_filled.index(part), 0)
     for i in range(result, result_1, STEP):
-        slot = turn % STAGES
-        mbarrier.wait(q_filled.index(slot), (turn // STAGES) & 1)
+        slot = iteration % STAGES
+        mbarrier.wait(q_filled.index(slot), (iteration // STAGES) & 1)
         scoring = warpgroup_mma(
             k_blocks.index(part).reshape([BLOCK // CONSUMERS, HEAD_DIM]),
             q_blocks.index(slot).reshape([STEP, HEAD_DIM]).permute((1, 0)),
@@ -338,7 +338,7 @@ def _attention_key_gradients_multiply(
             use_acc=False,
             is_async=True,
         )
-        mbarrier.wait(d_out_filled.index(slot), (turn // STAGES) & 1)
+        mbarrier.wait(d_out_filled.index(slot), (iteration // STAGES) & 1)
         scoring_1 = warpgroup_mma(
             v_blocks.index(part).reshape([BLOCK // CONSUMERS, HEAD_DIM]),
             d_out_blocks.index(slot).reshape([STEP, HEAD_DIM]).permute((1, 0)),
@@ -386,10 +386,10 @@ def _attention_key_gradients_multiply(
         mbarrier.arrive(d_out_emptied.index(slot))
         state = warpgroup_mma_wait(0, deps=(adding_1,))
         mbarrier.arrive(q_emptied.index(slot))
-        turn += 1
+        iteration += 1
     for _ in range(result_1, S, STEP):
-        slot = turn % STAGES
-        mbarrier.wait(q_filled.index(slot), (turn // STAGES) & 1)
+        slot = iteration % STAGES
+        mbarrier.wait(q_filled.index(slot), (iteration // STAGES) & 1)
         scoring = warpgroup_mma(
             k_blocks.index(part).reshape([BLOCK // CONSUMERS, HEAD_DIM]),
             q_blocks.index(slot).reshape([STEP, HEAD_DIM]).permute((1, 0)),
@@ -397,7 +397,7 @@ def _attention_key_gradients_multiply(
             use_acc=False,
             is_async=True,
         )
-        mbarrier.wait(d_out_filled.index(slot), (turn // STAGES) & 1)
+        mbarrier.wait(d_out_filled.index(slot), (iteration // STAGES) & 1)
         scoring_1 = warpgroup_mma(
             v_blocks.index(part).reshape([BLOCK // CONSUMERS, HEAD_DIM]),
             d_out_blocks.index(slot).reshape([STEP, HEAD_DIM]).permute((1, 0)),
@@ -440,7 +440,7 @@ def _attention_key_gradients_multiply(
         mbarrier.arrive(d_out_emptied.index(slot))
         state = warpgroup_mma_wait(0, deps=(adding_1,))
         mbarrier.arrive(q_emptied.index(slot))
-        turn += 1
+        iteration += 1
     offsets_1 = gl.arange(0, HEAD_DIM, layout=gl.SliceLayout(0, layout))
     mask_s = gl.convert_layout(offsets, gl.SliceLayout(1, layout))[:, None] < S
     gl.store(

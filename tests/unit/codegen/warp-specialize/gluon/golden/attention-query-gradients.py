@@ -180,7 +180,7 @@ def _attention_query_gradients_load(
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
 ):
-    turn = 0
+    iteration = 0
     index = gl.program_id(1)
     index_1 = (gl.num_programs(0) - 1 - gl.program_id(0)) * BLOCK
     if CAUSAL:
@@ -207,31 +207,31 @@ def _attention_query_gradients_load(
             d_out_blocks.index(i),
         )
     for i in range(0, start, STEP):
-        slot = turn % STAGES
-        mbarrier.wait(k_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+        slot = iteration % STAGES
+        mbarrier.wait(k_emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
         mbarrier.expect(k_filled.index(slot), k_block_desc.block_type.nbytes)
         _load_block(
             k_block_desc, [index, i, 0], k_filled.index(slot), k_blocks.index(slot)
         )
-        mbarrier.wait(v_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+        mbarrier.wait(v_emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
         mbarrier.expect(v_filled.index(slot), v_block_desc.block_type.nbytes)
         _load_block(
             v_block_desc, [index, i, 0], v_filled.index(slot), v_blocks.index(slot)
         )
-        turn += 1
+        iteration += 1
     for i in range(start, result_1, STEP):
-        slot = turn % STAGES
-        mbarrier.wait(k_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+        slot = iteration % STAGES
+        mbarrier.wait(k_emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
         mbarrier.expect(k_filled.index(slot), k_block_desc.block_type.nbytes)
         _load_block(
             k_block_desc, [index, i, 0], k_filled.index(slot), k_blocks.index(slot)
         )
-        mbarrier.wait(v_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+        mbarrier.wait(v_emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
         mbarrier.expect(v_filled.index(slot), v_block_desc.block_type.nbytes)
         _load_block(
             v_block_desc, [index, i, 0], v_filled.index(slot), v_blocks.index(slot)
         )
-        turn += 1
+        iteration += 1
 
 
 @gluon.jit
@@ -261,7 +261,7 @@ def _attention_query_gradients_multiply(
         [3, 0], [4, 1], [16, STEP, 16]
     )
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HEAD_DIM, 16])
-    turn = 0
+    iteration = 0
     index = gl.program_id(1)
     index_1 = (gl.num_programs(0) - 1 - gl.program_id(0)) * BLOCK
     offsets = index_1 + (
@@ -283,8 +283,8 @@ def _attention_query_gradients_multiply(
     start = (result // STEP) * STEP
     mbarrier.wait(own_filled.index(part), 0)
     for _ in range(0, start, STEP):
-        slot = turn % STAGES
-        mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+        slot = iteration % STAGES
+        mbarrier.wait(k_filled.index(slot), (iteration // STAGES) & 1)
         scoring = warpgroup_mma(
             q_blocks.index(part).reshape([BLOCK // CONSUMERS, HEAD_DIM]),
             k_blocks.index(slot).reshape([STEP, HEAD_DIM]).permute((1, 0)),
@@ -292,7 +292,7 @@ def _attention_query_gradients_multiply(
             use_acc=False,
             is_async=True,
         )
-        mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+        mbarrier.wait(v_filled.index(slot), (iteration // STAGES) & 1)
         scoring_1 = warpgroup_mma(
             d_out_blocks.index(part).reshape([BLOCK // CONSUMERS, HEAD_DIM]),
             v_blocks.index(slot).reshape([STEP, HEAD_DIM]).permute((1, 0)),
@@ -317,10 +317,10 @@ def _attention_query_gradients_multiply(
         )
         state = warpgroup_mma_wait(0, deps=(adding,))
         mbarrier.arrive(k_emptied.index(slot))
-        turn += 1
+        iteration += 1
     for i in range(start, result_1, STEP):
-        slot = turn % STAGES
-        mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+        slot = iteration % STAGES
+        mbarrier.wait(k_filled.index(slot), (iteration // STAGES) & 1)
         scoring = warpgroup_mma(
             q_blocks.index(part).reshape([BLOCK // CONSUMERS, HEAD_DIM]),
             k_blocks.index(slot).reshape([STEP, HEAD_DIM]).permute((1, 0)),
@@ -328,7 +328,7 @@ def _attention_query_gradients_multiply(
             use_acc=False,
             is_async=True,
         )
-        mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+        mbarrier.wait(v_filled.index(slot), (iteration // STAGES) & 1)
         scoring_1 = warpgroup_mma(
             d_out_blocks.index(part).reshape([BLOCK // CONSUMERS, HEAD_DIM]),
             v_blocks.index(slot).reshape([STEP, HEAD_DIM]).permute((1, 0)),
@@ -356,7 +356,7 @@ def _attention_query_gradients_multiply(
         )
         state = warpgroup_mma_wait(0, deps=(adding,))
         mbarrier.arrive(k_emptied.index(slot))
-        turn += 1
+        iteration += 1
     gl.store(
         dq_ptr
         + index * (S * HEAD_DIM)

@@ -156,7 +156,7 @@ def _attention_load(
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
 ):
-    turn = 0
+    iteration = 0
     index = gl.cdiv(S, BLOCK_M)
     tiles = index * H
     for i in range(gl.cdiv(tiles, gl.num_programs(0))):
@@ -168,7 +168,7 @@ def _attention_load(
                 tile // H, tile % H, index, H, 4 if CAUSAL else index
             )
             index_1 = (index - 1 - position) * BLOCK_M
-            slot = turn % STAGES
+            slot = iteration % STAGES
             for i_1 in gl.static_range(CONSUMERS):
                 mbarrier.wait(q_emptied.index(i_1), (i & 1) ^ 1)
                 mbarrier.expect(q_filled.index(i_1), q_desc.block_type.nbytes)
@@ -178,15 +178,15 @@ def _attention_load(
                     q_filled.index(i_1),
                     q_blocks.index(i_1),
                 )
-            mbarrier.wait(v_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+            mbarrier.wait(v_emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
             mbarrier.expect(v_filled.index(slot), v_desc.block_type.nbytes)
             _load_block(
                 v_desc, [0, -BLOCK_N, 0], v_filled.index(slot), v_blocks.index(slot)
             )
             end = gl.minimum(S, index_1 + BLOCK_M) if CAUSAL else S
             for start in range(0, end, BLOCK_N):
-                slot_1 = turn % STAGES
-                mbarrier.wait(k_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                slot_1 = iteration % STAGES
+                mbarrier.wait(k_emptied.index(slot_1), ((iteration // STAGES) & 1) ^ 1)
                 mbarrier.expect(k_filled.index(slot_1), k_desc.block_type.nbytes)
                 _load_block(
                     k_desc,
@@ -194,9 +194,9 @@ def _attention_load(
                     k_filled.index(slot_1),
                     k_blocks.index(slot_1),
                 )
-                turn += 1
-                slot_1 = turn % STAGES
-                mbarrier.wait(v_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                iteration += 1
+                slot_1 = iteration % STAGES
+                mbarrier.wait(v_emptied.index(slot_1), ((iteration // STAGES) & 1) ^ 1)
                 mbarrier.expect(v_filled.index(slot_1), v_desc.block_type.nbytes)
                 _load_block(
                     v_desc,
@@ -204,10 +204,10 @@ def _attention_load(
                     v_filled.index(slot_1),
                     v_blocks.index(slot_1),
                 )
-            slot_1 = turn % STAGES
-            mbarrier.wait(k_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+            slot_1 = iteration % STAGES
+            mbarrier.wait(k_emptied.index(slot_1), ((iteration // STAGES) & 1) ^ 1)
             mbarrier.arrive(k_filled.index(slot_1))
-            turn += 1
+            iteration += 1
 
 
 @gluon.jit
@@ -239,7 +239,7 @@ def _attention_multiply(
         [3, 0], [4, 1], [16, BLOCK_N, 16]
     )
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HEAD_DIM, 16])
-    turn = 0
+    iteration = 0
     index = gl.cdiv(S, BLOCK_M)
     tiles = index * H
     for i in range(gl.cdiv(tiles, gl.num_programs(0))):
@@ -297,11 +297,12 @@ def _attention_multiply(
             )
             whole = (edge // BLOCK_N) * BLOCK_N
             for _ in range(0, whole, BLOCK_N):
-                slot = turn % STAGES
-                mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+                slot = iteration % STAGES
+                mbarrier.wait(k_filled.index(slot), (iteration // STAGES) & 1)
                 if CONSUMERS > 1:
                     mbarrier.wait(
-                        turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                        turn_given.index(part),
+                        (iteration & 1) ^ (1 if part == 0 else 0),
                     )
                 scoring = warpgroup_mma(
                     queries,
@@ -312,7 +313,7 @@ def _attention_multiply(
                     use_acc=False,
                     is_async=True,
                 )
-                mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+                mbarrier.wait(v_filled.index(slot), (iteration // STAGES) & 1)
                 adding = warpgroup_mma(
                     weights_before,
                     v_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]),
@@ -335,7 +336,7 @@ def _attention_multiply(
                     weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
                 )
                 acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
-                turn += 1
+                iteration += 1
             rm = index_1 + (
                 gl.arange(
                     0, BLOCK_M // CONSUMERS, layout=gl.SliceLayout(1, scores_layout)
@@ -343,11 +344,12 @@ def _attention_multiply(
                 + part * (BLOCK_M // CONSUMERS)
             )
             for start in range(whole, own_end, BLOCK_N):
-                slot = turn % STAGES
-                mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+                slot = iteration % STAGES
+                mbarrier.wait(k_filled.index(slot), (iteration // STAGES) & 1)
                 if CONSUMERS > 1:
                     mbarrier.wait(
-                        turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                        turn_given.index(part),
+                        (iteration & 1) ^ (1 if part == 0 else 0),
                     )
                 scoring = warpgroup_mma(
                     queries,
@@ -358,7 +360,7 @@ def _attention_multiply(
                     use_acc=False,
                     is_async=True,
                 )
-                mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+                mbarrier.wait(v_filled.index(slot), (iteration // STAGES) & 1)
                 adding = warpgroup_mma(
                     weights_before,
                     v_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]),
@@ -389,18 +391,18 @@ def _attention_multiply(
                     weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
                 )
                 acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
-                turn += 1
+                iteration += 1
             end = gl.minimum(S, index_1 + BLOCK_M) if CAUSAL else S
-            slot = turn % STAGES
+            slot = iteration % STAGES
             if CONSUMERS == 3 or PIECES > 1:
                 mbarrier.arrive(q_emptied.index(part))
-            mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+            mbarrier.wait(k_filled.index(slot), (iteration // STAGES) & 1)
             mbarrier.arrive(k_emptied.index(slot))
             if CONSUMERS > 1:
                 mbarrier.wait(
-                    turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                    turn_given.index(part), (iteration & 1) ^ (1 if part == 0 else 0)
                 )
-            mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+            mbarrier.wait(v_filled.index(slot), (iteration // STAGES) & 1)
             adding = warpgroup_mma(
                 weights_before,
                 v_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]),
@@ -411,20 +413,21 @@ def _attention_multiply(
                 mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
             acc = warpgroup_mma_wait(0, deps=(adding,))
             mbarrier.arrive(v_emptied.index(slot))
-            turn += 1
+            iteration += 1
             for _ in range(gl.cdiv(own_end, BLOCK_N) * BLOCK_N, end, BLOCK_N):
-                slot_1 = turn % STAGES
-                mbarrier.wait(k_filled.index(slot_1), (turn // STAGES) & 1)
+                slot_1 = iteration % STAGES
+                mbarrier.wait(k_filled.index(slot_1), (iteration // STAGES) & 1)
                 mbarrier.arrive(k_emptied.index(slot_1))
                 if CONSUMERS > 1:
                     mbarrier.wait(
-                        turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                        turn_given.index(part),
+                        (iteration & 1) ^ (1 if part == 0 else 0),
                     )
                 if CONSUMERS > 1:
                     mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
-                mbarrier.wait(v_filled.index(slot_1), (turn // STAGES) & 1)
+                mbarrier.wait(v_filled.index(slot_1), (iteration // STAGES) & 1)
                 mbarrier.arrive(v_emptied.index(slot_1))
-                turn += 1
+                iteration += 1
             _write_pieces(
                 (acc / gl.convert_layout(total, gl.SliceLayout(1, layout))[:, None]).to(
                     o_blocks.dtype

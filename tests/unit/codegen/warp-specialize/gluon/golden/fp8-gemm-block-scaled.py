@@ -141,7 +141,7 @@ def _fp8_gemm_block_scaled_load(
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
 ):
-    turn = 0
+    iteration = 0
     # Grouped order: programs that run at one time share rows of A in L2.
     for pid in range(
         gl.program_id(0), gl.cdiv(M, BLOCK_M) * gl.cdiv(N, BLOCK_N), gl.num_programs(0)
@@ -155,8 +155,8 @@ def _fp8_gemm_block_scaled_load(
         index_1 = pid_n * BLOCK_N
         for group in range(gl.cdiv(K, 128)):
             index_2 = group * 128
-            slot = turn % STAGES
-            mbarrier.wait(emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+            slot = iteration % STAGES
+            mbarrier.wait(emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
             mbarrier.expect(
                 filled.index(slot),
                 CONSUMERS * (a_desc.block_type.nbytes + a_scale_desc.block_type.nbytes)
@@ -179,7 +179,7 @@ def _fp8_gemm_block_scaled_load(
                     filled.index(slot),
                     a_scale_blocks.index(slot * CONSUMERS + i),
                 )
-            turn += 1
+            iteration += 1
 
 
 @gluon.jit
@@ -209,7 +209,7 @@ def _fp8_gemm_block_scaled_multiply(
     IN_FLIGHT: gl.constexpr,
 ):
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 32])
-    turn = 0
+    iteration = 0
     # Grouped order: programs that run at one time share rows of A in L2.
     for pid in range(
         gl.program_id(0), gl.cdiv(M, BLOCK_M) * gl.cdiv(N, BLOCK_N), gl.num_programs(0)
@@ -240,7 +240,7 @@ def _fp8_gemm_block_scaled_multiply(
             for group in range(0, index - 1, 2):
                 index_2 = group + 2
                 index_3 = group + 3
-                slot = turn % STAGES
+                slot = iteration % STAGES
                 block_scale = gl.load(
                     b_scale_ptr
                     + (
@@ -259,7 +259,7 @@ def _fp8_gemm_block_scaled_multiply(
                     mask=(index_3 < index) & (index_1 < N_GROUPS),
                     other=0.0,
                 )
-                mbarrier.wait(filled.index(slot), (turn // STAGES) & 1)
+                mbarrier.wait(filled.index(slot), (iteration // STAGES) & 1)
                 products = warpgroup_mma(
                     a_blocks.index(slot * CONSUMERS + part),
                     b_blocks.index(slot).permute((1, 0)),
@@ -272,9 +272,9 @@ def _fp8_gemm_block_scaled_multiply(
                     .reshape([BLOCK_M // CONSUMERS])
                     .load(gl.SliceLayout(1, layout))
                 )
-                turn += 1
-                slot = turn % STAGES
-                mbarrier.wait(filled.index(slot), (turn // STAGES) & 1)
+                iteration += 1
+                slot = iteration % STAGES
+                mbarrier.wait(filled.index(slot), (iteration // STAGES) & 1)
                 products_1 = warpgroup_mma(
                     a_blocks.index(slot * CONSUMERS + part),
                     b_blocks.index(slot).permute((1, 0)),
@@ -291,17 +291,17 @@ def _fp8_gemm_block_scaled_multiply(
                 products_2, products_3 = warpgroup_mma_wait(
                     1, deps=(products, products_1)
                 )
-                mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES))
+                mbarrier.arrive(emptied.index((iteration + STAGES - 1) % STAGES))
                 acc += products_2 * (scales * scale)[:, None]
                 products_4 = warpgroup_mma_wait(0, deps=(products_3,))
                 mbarrier.arrive(emptied.index(slot))
                 acc += products_4 * (scales_1 * scale_1)[:, None]
-                turn += 1
+                iteration += 1
                 scale = block_scale
                 scale_1 = block_scale_1
         for group in range((index // 2) * 2 if IN_FLIGHT == 2 else 0, index):
             index_2 = group + 1
-            slot = turn % STAGES
+            slot = iteration % STAGES
             block_scale = gl.load(
                 b_scale_ptr
                 + (
@@ -311,7 +311,7 @@ def _fp8_gemm_block_scaled_multiply(
                 mask=(index_2 < index) & (index_1 < N_GROUPS),
                 other=0.0,
             )
-            mbarrier.wait(filled.index(slot), (turn // STAGES) & 1)
+            mbarrier.wait(filled.index(slot), (iteration // STAGES) & 1)
             products = warpgroup_mma(
                 a_blocks.index(slot * CONSUMERS + part),
                 b_blocks.index(slot).permute((1, 0)),
@@ -328,7 +328,7 @@ def _fp8_gemm_block_scaled_multiply(
             products_1 = warpgroup_mma_wait(0, deps=(products,))
             mbarrier.arrive(emptied.index(slot))
             acc += products_1 * (scales * scale)[:, None]
-            turn += 1
+            iteration += 1
             scale = block_scale
         _write_pieces(
             acc.to(c_blocks.dtype),

@@ -150,7 +150,7 @@ def _fp8_gemm_load(
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
 ):
-    turn = 0
+    iteration = 0
     num_pid_m = gl.cdiv(M, BLOCK_M)
     num_pid_n = gl.cdiv(N, BLOCK_N)
     for tile in range(gl.program_id(0), num_pid_m * num_pid_n, gl.num_programs(0)):
@@ -160,8 +160,8 @@ def _fp8_gemm_load(
         )
         for step in range(gl.cdiv(K, BLOCK_K)):
             k = step * BLOCK_K
-            slot = turn % STAGES
-            mbarrier.wait(emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+            slot = iteration % STAGES
+            mbarrier.wait(emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
             mbarrier.expect(
                 filled.index(slot),
                 CONSUMERS * a_block_desc.block_type.nbytes
@@ -182,7 +182,7 @@ def _fp8_gemm_load(
                 filled.index(slot),
                 b_blocks.index(slot),
             )
-            turn += 1
+            iteration += 1
 
 
 @gluon.jit
@@ -216,7 +216,7 @@ def _fp8_gemm_multiply(
     product_layout: gl.constexpr = gl.NVMMADistributedLayout(
         [3, 0], [4, 1], [16, BLOCK_N // PRODUCTS, 32]
     )
-    turn = 0
+    iteration = 0
     num_pid_m = gl.cdiv(M, BLOCK_M)
     num_pid_n = gl.cdiv(N, BLOCK_N)
     for tile in range(gl.program_id(0), num_pid_m * num_pid_n, gl.num_programs(0)):
@@ -236,8 +236,8 @@ def _fp8_gemm_multiply(
         )
         if FAST_ACCUM:
             for step in range(index_2):
-                slot = turn % STAGES
-                mbarrier.wait(filled.index(slot), (turn // STAGES) & 1)
+                slot = iteration % STAGES
+                mbarrier.wait(filled.index(slot), (iteration // STAGES) & 1)
                 acc = warpgroup_mma(
                     a_blocks.index(slot * CONSUMERS + part),
                     b_blocks.index(slot).permute((1, 0)),
@@ -246,18 +246,18 @@ def _fp8_gemm_multiply(
                 )
                 acc = warpgroup_mma_wait(1, deps=(acc,))
                 mbarrier.arrive(
-                    emptied.index((turn + STAGES - 1) % STAGES), pred=step > 0
+                    emptied.index((iteration + STAGES - 1) % STAGES), pred=step > 0
                 )
-                turn += 1
+                iteration += 1
             acc = warpgroup_mma_wait(0, deps=(acc,))
             mbarrier.arrive(
-                emptied.index((turn + STAGES - 1) % STAGES), pred=0 < index_2
+                emptied.index((iteration + STAGES - 1) % STAGES), pred=0 < index_2
             )
         else:
             acc = _split_sum(acc, PRODUCTS, product_layout)
             for step in range(index_2):
-                slot = turn % STAGES
-                mbarrier.wait(filled.index(slot), (turn // STAGES) & 1)
+                slot = iteration % STAGES
+                mbarrier.wait(filled.index(slot), (iteration // STAGES) & 1)
                 acc = _add_product(
                     acc,
                     a_blocks.index(slot * CONSUMERS + part),
@@ -266,7 +266,7 @@ def _fp8_gemm_multiply(
                     product_layout,
                 )
                 mbarrier.arrive(emptied.index(slot))
-                turn += 1
+                iteration += 1
             acc = _join_sum(acc, layout)
         scale = (
             gl.load(a_scale_ptr + rm * stride_a_scale_m, mask=rm < M, other=0.0)[

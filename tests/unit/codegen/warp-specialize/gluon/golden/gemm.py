@@ -132,7 +132,7 @@ def _gemm_load(
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
 ):
-    turn = 0
+    iteration = 0
     # Grouped order: neighboring programs share rows of A in L2.
     for pid in range(
         gl.program_id(0), gl.cdiv(M, BLOCK_M) * gl.cdiv(N, BLOCK_N), gl.num_programs(0)
@@ -148,8 +148,8 @@ def _gemm_load(
         index = pid_m * BLOCK_M
         index_1 = pid_n * BLOCK_N
         for k in range(0, K, BLOCK_K):
-            slot = turn % STAGES
-            mbarrier.wait(emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+            slot = iteration % STAGES
+            mbarrier.wait(emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
             mbarrier.expect(
                 filled.index(slot),
                 CONSUMERS * a_desc.block_type.nbytes + b_desc.block_type.nbytes,
@@ -162,7 +162,7 @@ def _gemm_load(
                     a_blocks.index(slot * CONSUMERS + i),
                 )
             _load_block(b_desc, [k, index_1], filled.index(slot), b_blocks.index(slot))
-            turn += 1
+            iteration += 1
 
 
 @gluon.jit
@@ -187,7 +187,7 @@ def _gemm_multiply(
     DEPTH: gl.constexpr,
 ):
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
-    turn = 0
+    iteration = 0
     # Grouped order: neighboring programs share rows of A in L2.
     for pid in range(
         gl.program_id(0), gl.cdiv(M, BLOCK_M) * gl.cdiv(N, BLOCK_N), gl.num_programs(0)
@@ -203,8 +203,8 @@ def _gemm_multiply(
             gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], dtype=gl.float32), layout
         )
         for k in range(0, K, BLOCK_K):
-            slot = turn % STAGES
-            mbarrier.wait(filled.index(slot), (turn // STAGES) & 1)
+            slot = iteration % STAGES
+            mbarrier.wait(filled.index(slot), (iteration // STAGES) & 1)
             acc = warpgroup_mma(
                 a_blocks.index(slot * CONSUMERS + part),
                 b_blocks.index(slot),
@@ -212,10 +212,12 @@ def _gemm_multiply(
                 is_async=True,
             )
             acc = warpgroup_mma_wait(1, deps=(acc,))
-            mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES), pred=k > 0)
-            turn += 1
+            mbarrier.arrive(
+                emptied.index((iteration + STAGES - 1) % STAGES), pred=k > 0
+            )
+            iteration += 1
         acc = warpgroup_mma_wait(0, deps=(acc,))
-        mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES), pred=0 < K)
+        mbarrier.arrive(emptied.index((iteration + STAGES - 1) % STAGES), pred=0 < K)
 
         _write_pieces(
             acc.to(c_blocks.dtype),

@@ -189,7 +189,7 @@ def _in_two_loops_load(
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
 ):
-    turn = 0
+    iteration = 0
     index = gl.cdiv(S, BLOCK_M)
     tiles = index * H
     for i in range(gl.cdiv(tiles, gl.num_programs(0))):
@@ -206,7 +206,7 @@ def _in_two_loops_load(
                 edge = S
                 end = S
             whole = (edge // BLOCK_N) * BLOCK_N
-            slot = turn % STAGES
+            slot = iteration % STAGES
             for i_1 in gl.static_range(CONSUMERS):
                 mbarrier.wait(q_emptied.index(i_1), (i & 1) ^ 1)
                 mbarrier.expect(q_filled.index(i_1), q_desc.block_type.nbytes)
@@ -216,14 +216,14 @@ def _in_two_loops_load(
                     q_filled.index(i_1),
                     q_blocks.index(i_1),
                 )
-            mbarrier.wait(v_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+            mbarrier.wait(v_emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
             mbarrier.expect(v_filled.index(slot), v_desc.block_type.nbytes)
             _load_block(
                 v_desc, [0, -BLOCK_N, 0], v_filled.index(slot), v_blocks.index(slot)
             )
             for start in range(0, whole, BLOCK_N):
-                slot_1 = turn % STAGES
-                mbarrier.wait(k_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                slot_1 = iteration % STAGES
+                mbarrier.wait(k_emptied.index(slot_1), ((iteration // STAGES) & 1) ^ 1)
                 mbarrier.expect(k_filled.index(slot_1), k_desc.block_type.nbytes)
                 _load_block(
                     k_desc,
@@ -231,9 +231,9 @@ def _in_two_loops_load(
                     k_filled.index(slot_1),
                     k_blocks.index(slot_1),
                 )
-                turn += 1
-                slot_1 = turn % STAGES
-                mbarrier.wait(v_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                iteration += 1
+                slot_1 = iteration % STAGES
+                mbarrier.wait(v_emptied.index(slot_1), ((iteration // STAGES) & 1) ^ 1)
                 mbarrier.expect(v_filled.index(slot_1), v_desc.block_type.nbytes)
                 _load_block(
                     v_desc,
@@ -242,8 +242,8 @@ def _in_two_loops_load(
                     v_blocks.index(slot_1),
                 )
             for start in range(whole, end, BLOCK_N):
-                slot_1 = turn % STAGES
-                mbarrier.wait(k_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                slot_1 = iteration % STAGES
+                mbarrier.wait(k_emptied.index(slot_1), ((iteration // STAGES) & 1) ^ 1)
                 mbarrier.expect(k_filled.index(slot_1), k_desc.block_type.nbytes)
                 _load_block(
                     k_desc,
@@ -251,9 +251,9 @@ def _in_two_loops_load(
                     k_filled.index(slot_1),
                     k_blocks.index(slot_1),
                 )
-                turn += 1
-                slot_1 = turn % STAGES
-                mbarrier.wait(v_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                iteration += 1
+                slot_1 = iteration % STAGES
+                mbarrier.wait(v_emptied.index(slot_1), ((iteration // STAGES) & 1) ^ 1)
                 mbarrier.expect(v_filled.index(slot_1), v_desc.block_type.nbytes)
                 _load_block(
                     v_desc,
@@ -261,10 +261,10 @@ def _in_two_loops_load(
                     v_filled.index(slot_1),
                     v_blocks.index(slot_1),
                 )
-            slot_1 = turn % STAGES
-            mbarrier.wait(k_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+            slot_1 = iteration % STAGES
+            mbarrier.wait(k_emptied.index(slot_1), ((iteration // STAGES) & 1) ^ 1)
             mbarrier.arrive(k_filled.index(slot_1))
-            turn += 1
+            iteration += 1
 
 
 @gluon.jit
@@ -299,7 +299,7 @@ def _in_two_loops_multiply(
         [3, 0], [4, 1], [16, BLOCK_N, 16]
     )
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
-    turn = 0
+    iteration = 0
     index = gl.cdiv(S, BLOCK_M)
     tiles = index * H
     for i in range(gl.cdiv(tiles, gl.num_programs(0))):
@@ -346,11 +346,12 @@ def _in_two_loops_multiply(
                 fence_async_shared()
                 mbarrier.arrive(q_emptied.index(part))
             for _ in range(0, whole, BLOCK_N):
-                slot = turn % STAGES
-                mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+                slot = iteration % STAGES
+                mbarrier.wait(k_filled.index(slot), (iteration // STAGES) & 1)
                 if CONSUMERS > 1:
                     mbarrier.wait(
-                        turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                        turn_given.index(part),
+                        (iteration & 1) ^ (1 if part == 0 else 0),
                     )
                 scoring = warpgroup_mma(
                     queries,
@@ -361,7 +362,7 @@ def _in_two_loops_multiply(
                     use_acc=False,
                     is_async=True,
                 )
-                mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+                mbarrier.wait(v_filled.index(slot), (iteration // STAGES) & 1)
                 adding = warpgroup_mma(
                     weights_before,
                     v_blocks.index(slot).reshape([BLOCK_N, D]),
@@ -383,7 +384,7 @@ def _in_two_loops_multiply(
                     weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
                 )
                 acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
-                turn += 1
+                iteration += 1
             rm = first + (
                 gl.arange(
                     0, BLOCK_M // CONSUMERS, layout=gl.SliceLayout(1, scores_layout)
@@ -391,11 +392,12 @@ def _in_two_loops_multiply(
                 + part * (BLOCK_M // CONSUMERS)
             )
             for start in range(whole, end, BLOCK_N):
-                slot = turn % STAGES
-                mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+                slot = iteration % STAGES
+                mbarrier.wait(k_filled.index(slot), (iteration // STAGES) & 1)
                 if CONSUMERS > 1:
                     mbarrier.wait(
-                        turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                        turn_given.index(part),
+                        (iteration & 1) ^ (1 if part == 0 else 0),
                     )
                 scoring = warpgroup_mma(
                     queries,
@@ -406,7 +408,7 @@ def _in_two_loops_multiply(
                     use_acc=False,
                     is_async=True,
                 )
-                mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+                mbarrier.wait(v_filled.index(slot), (iteration // STAGES) & 1)
                 adding = warpgroup_mma(
                     weights_before,
                     v_blocks.index(slot).reshape([BLOCK_N, D]),
@@ -437,17 +439,17 @@ def _in_two_loops_multiply(
                     weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
                 )
                 acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
-                turn += 1
-            slot = turn % STAGES
+                iteration += 1
+            slot = iteration % STAGES
             if PIECES > 1:
                 mbarrier.arrive(q_emptied.index(part))
-            mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+            mbarrier.wait(k_filled.index(slot), (iteration // STAGES) & 1)
             mbarrier.arrive(k_emptied.index(slot))
             if CONSUMERS > 1:
                 mbarrier.wait(
-                    turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                    turn_given.index(part), (iteration & 1) ^ (1 if part == 0 else 0)
                 )
-            mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+            mbarrier.wait(v_filled.index(slot), (iteration // STAGES) & 1)
             adding = warpgroup_mma(
                 weights_before,
                 v_blocks.index(slot).reshape([BLOCK_N, D]),
@@ -458,7 +460,7 @@ def _in_two_loops_multiply(
                 mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
             acc = warpgroup_mma_wait(0, deps=(adding,))
             mbarrier.arrive(v_emptied.index(slot))
-            turn += 1
+            iteration += 1
             _write_pieces(
                 (acc / gl.convert_layout(total, gl.SliceLayout(1, layout))[:, None]).to(
                     o_blocks.dtype

@@ -190,7 +190,7 @@ def _int4_gemm_load(
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
 ):
-    turn = 0
+    iteration = 0
     # Grouped order: neighboring programs share rows of A in L2.
     for pid in range(
         gl.program_id(0), gl.cdiv(M, BLOCK_M) * gl.cdiv(N, BLOCK_N), gl.num_programs(0)
@@ -204,8 +204,8 @@ def _int4_gemm_load(
         index = pid_m * BLOCK_M
         index_1 = pid_n * BLOCK_N
         for k in range(0, K, BLOCK_K):
-            slot = turn % STAGES
-            mbarrier.wait(emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+            slot = iteration % STAGES
+            mbarrier.wait(emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
             mbarrier.expect(packed_filled.index(slot), packed_desc.block_type.nbytes)
             _load_block(
                 packed_desc,
@@ -221,7 +221,7 @@ def _int4_gemm_load(
                     filled.index(slot),
                     a_blocks.index(slot * CONSUMERS + i),
                 )
-            turn += 1
+            iteration += 1
 
 
 @gluon.jit
@@ -260,7 +260,7 @@ def _int4_gemm_widen(
     STAGES: gl.constexpr,
 ):
     layout: gl.constexpr = gl.BlockedLayout([1, 1], [1, 32], [1, 4], [1, 0])
-    turn = 0
+    iteration = 0
     # Grouped order: neighboring programs share rows of A in L2.
     for pid in range(
         gl.program_id(0), gl.cdiv(M, BLOCK_M) * gl.cdiv(N, BLOCK_N), gl.num_programs(0)
@@ -286,7 +286,7 @@ def _int4_gemm_widen(
             group_1 = index // GROUP_SIZE
             zero_bits = ((zero_words >> zero_shifts) & 15) | 0x6400
             zero = zero_bits.to(gl.int16).to(gl.float16, bitcast=True)
-            slot = turn % STAGES
+            slot = iteration % STAGES
             scale_1 = gl.load(
                 scales_ptr + group_1 * stride_scales_groups + wn * stride_scales_n,
                 mask=index < K,
@@ -297,7 +297,7 @@ def _int4_gemm_widen(
                 + (wn // 8) * stride_zeros_n_words,
                 mask=index < K,
             )
-            mbarrier.wait(packed_filled.index(slot), (turn // STAGES) & 1)
+            mbarrier.wait(packed_filled.index(slot), (iteration // STAGES) & 1)
             words = packed_blocks.index(slot).load(layout)
             # Rows 0 and 4 of each word's eight, then 2 and 6, 1 and 5, 3 and 7.
             even = gl.join(
@@ -313,7 +313,7 @@ def _int4_gemm_widen(
             widened_blocks.index(slot).permute((1, 0)).store(weights)
             fence_async_shared()
             mbarrier.arrive(filled.index(slot))
-            turn += 1
+            iteration += 1
             scale = scale_1
             zero_words = zero_words_1
 
@@ -340,7 +340,7 @@ def _int4_gemm_multiply(
     DEPTH: gl.constexpr,
 ):
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
-    turn = 0
+    iteration = 0
     # Grouped order: neighboring programs share rows of A in L2.
     for pid in range(
         gl.program_id(0), gl.cdiv(M, BLOCK_M) * gl.cdiv(N, BLOCK_N), gl.num_programs(0)
@@ -354,8 +354,8 @@ def _int4_gemm_multiply(
             gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], dtype=gl.float32), layout
         )
         for k in range(0, K, BLOCK_K):
-            slot = turn % STAGES
-            mbarrier.wait(filled.index(slot), (turn // STAGES) & 1)
+            slot = iteration % STAGES
+            mbarrier.wait(filled.index(slot), (iteration // STAGES) & 1)
             acc = warpgroup_mma(
                 a_blocks.index(slot * CONSUMERS + part),
                 widened_blocks.index(slot).permute((1, 0)),
@@ -363,10 +363,12 @@ def _int4_gemm_multiply(
                 is_async=True,
             )
             acc = warpgroup_mma_wait(1, deps=(acc,))
-            mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES), pred=k > 0)
-            turn += 1
+            mbarrier.arrive(
+                emptied.index((iteration + STAGES - 1) % STAGES), pred=k > 0
+            )
+            iteration += 1
         acc = warpgroup_mma_wait(0, deps=(acc,))
-        mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES), pred=0 < K)
+        mbarrier.arrive(emptied.index((iteration + STAGES - 1) % STAGES), pred=0 < K)
 
         _write_pieces(
             acc.to(gl.float16),

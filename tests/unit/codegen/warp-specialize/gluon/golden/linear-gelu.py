@@ -221,7 +221,7 @@ def _linear_gelu_load(
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
 ):
-    turn = 0
+    iteration = 0
     num_pid_m = gl.cdiv(M, BLOCK_M)
     num_pid_n = gl.cdiv(N, BLOCK_N)
     num_pid_in_group = num_pid_n * GROUP_M
@@ -233,8 +233,8 @@ def _linear_gelu_load(
         off_n = ((tile % num_pid_in_group) // group_size_m) * BLOCK_N
         for step in range(gl.cdiv(K, BLOCK_K)):
             k = step * BLOCK_K
-            slot = turn % STAGES
-            mbarrier.wait(emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+            slot = iteration % STAGES
+            mbarrier.wait(emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
             mbarrier.expect(
                 filled.index(slot),
                 CONSUMERS * x_block_desc.block_type.nbytes
@@ -253,7 +253,7 @@ def _linear_gelu_load(
                 filled.index(slot),
                 weight_blocks.index(slot),
             )
-            turn += 1
+            iteration += 1
 
 
 @gluon.jit
@@ -281,7 +281,7 @@ def _linear_gelu_multiply(
     DEPTH: gl.constexpr,
 ):
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
-    turn = 0
+    iteration = 0
     num_pid_m = gl.cdiv(M, BLOCK_M)
     num_pid_n = gl.cdiv(N, BLOCK_N)
     num_pid_in_group = num_pid_n * GROUP_M
@@ -297,8 +297,8 @@ def _linear_gelu_multiply(
             gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], dtype=gl.float32), layout
         )
         for step in range(index):
-            slot = turn % STAGES
-            mbarrier.wait(filled.index(slot), (turn // STAGES) & 1)
+            slot = iteration % STAGES
+            mbarrier.wait(filled.index(slot), (iteration // STAGES) & 1)
             acc = warpgroup_mma(
                 x_blocks.index(slot * CONSUMERS + part),
                 weight_blocks.index(slot).permute((1, 0)),
@@ -306,10 +306,14 @@ def _linear_gelu_multiply(
                 is_async=True,
             )
             acc = warpgroup_mma_wait(1, deps=(acc,))
-            mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES), pred=step > 0)
-            turn += 1
+            mbarrier.arrive(
+                emptied.index((iteration + STAGES - 1) % STAGES), pred=step > 0
+            )
+            iteration += 1
         acc = warpgroup_mma_wait(0, deps=(acc,))
-        mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES), pred=0 < index)
+        mbarrier.arrive(
+            emptied.index((iteration + STAGES - 1) % STAGES), pred=0 < index
+        )
         # Asked for here, both biases arrive while the last products run.
         first = off_n + HALF_N
         offsets = off_n + gl.arange(0, HALF_N)

@@ -175,7 +175,7 @@ def _relative_attention_load(
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
 ):
-    turn = 0
+    iteration = 0
     index = gl.cdiv(S, BLOCK_M)
     tiles = index * H
     for i in range(gl.cdiv(tiles, gl.num_programs(0))):
@@ -185,7 +185,7 @@ def _relative_attention_load(
         if tile < tiles:
             head = tile // index
             whole = (S // BLOCK_N) * BLOCK_N
-            slot = turn % STAGES
+            slot = iteration % STAGES
             index_1 = (tile % index) * BLOCK_M
             for i_1 in gl.static_range(CONSUMERS):
                 mbarrier.wait(q_emptied.index(i_1), (i & 1) ^ 1)
@@ -196,14 +196,14 @@ def _relative_attention_load(
                     q_filled.index(i_1),
                     q_blocks.index(i_1),
                 )
-            mbarrier.wait(v_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+            mbarrier.wait(v_emptied.index(slot), ((iteration // STAGES) & 1) ^ 1)
             mbarrier.expect(v_filled.index(slot), v_desc.block_type.nbytes)
             _load_block(
                 v_desc, [0, -BLOCK_N, 0], v_filled.index(slot), v_blocks.index(slot)
             )
             for start in range(0, whole, BLOCK_N):
-                slot_1 = turn % STAGES
-                mbarrier.wait(k_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                slot_1 = iteration % STAGES
+                mbarrier.wait(k_emptied.index(slot_1), ((iteration // STAGES) & 1) ^ 1)
                 mbarrier.expect(k_filled.index(slot_1), k_desc.block_type.nbytes)
                 _load_block(
                     k_desc,
@@ -211,9 +211,9 @@ def _relative_attention_load(
                     k_filled.index(slot_1),
                     k_blocks.index(slot_1),
                 )
-                turn += 1
-                slot_1 = turn % STAGES
-                mbarrier.wait(v_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                iteration += 1
+                slot_1 = iteration % STAGES
+                mbarrier.wait(v_emptied.index(slot_1), ((iteration // STAGES) & 1) ^ 1)
                 mbarrier.expect(v_filled.index(slot_1), v_desc.block_type.nbytes)
                 _load_block(
                     v_desc,
@@ -222,8 +222,8 @@ def _relative_attention_load(
                     v_blocks.index(slot_1),
                 )
             for start in range(whole, S, BLOCK_N):
-                slot_1 = turn % STAGES
-                mbarrier.wait(k_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                slot_1 = iteration % STAGES
+                mbarrier.wait(k_emptied.index(slot_1), ((iteration // STAGES) & 1) ^ 1)
                 mbarrier.expect(k_filled.index(slot_1), k_desc.block_type.nbytes)
                 _load_block(
                     k_desc,
@@ -231,9 +231,9 @@ def _relative_attention_load(
                     k_filled.index(slot_1),
                     k_blocks.index(slot_1),
                 )
-                turn += 1
-                slot_1 = turn % STAGES
-                mbarrier.wait(v_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                iteration += 1
+                slot_1 = iteration % STAGES
+                mbarrier.wait(v_emptied.index(slot_1), ((iteration // STAGES) & 1) ^ 1)
                 mbarrier.expect(v_filled.index(slot_1), v_desc.block_type.nbytes)
                 _load_block(
                     v_desc,
@@ -241,10 +241,10 @@ def _relative_attention_load(
                     v_filled.index(slot_1),
                     v_blocks.index(slot_1),
                 )
-            slot_1 = turn % STAGES
-            mbarrier.wait(k_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+            slot_1 = iteration % STAGES
+            mbarrier.wait(k_emptied.index(slot_1), ((iteration // STAGES) & 1) ^ 1)
             mbarrier.arrive(k_filled.index(slot_1))
-            turn += 1
+            iteration += 1
 
 
 @gluon.jit
@@ -277,7 +277,7 @@ def _relative_attention_multiply(
         [3, 0], [4, 1], [16, BLOCK_N, 16]
     )
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HEAD_DIM, 16])
-    turn = 0
+    iteration = 0
     index = gl.cdiv(S, BLOCK_M)
     tiles = index * H
     for i in range(gl.cdiv(tiles, gl.num_programs(0))):
@@ -331,11 +331,12 @@ def _relative_attention_multiply(
                 fence_async_shared()
                 mbarrier.arrive(q_emptied.index(part))
             for start in range(0, whole, BLOCK_N):
-                slot = turn % STAGES
-                mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+                slot = iteration % STAGES
+                mbarrier.wait(k_filled.index(slot), (iteration // STAGES) & 1)
                 if CONSUMERS > 1:
                     mbarrier.wait(
-                        turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                        turn_given.index(part),
+                        (iteration & 1) ^ (1 if part == 0 else 0),
                     )
                 scoring = warpgroup_mma(
                     queries,
@@ -346,7 +347,7 @@ def _relative_attention_multiply(
                     use_acc=False,
                     is_async=True,
                 )
-                mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+                mbarrier.wait(v_filled.index(slot), (iteration // STAGES) & 1)
                 adding = warpgroup_mma(
                     weights_before,
                     v_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]),
@@ -373,13 +374,14 @@ def _relative_attention_multiply(
                     weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
                 )
                 acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
-                turn += 1
+                iteration += 1
             for start in range(whole, S, BLOCK_N):
-                slot = turn % STAGES
-                mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+                slot = iteration % STAGES
+                mbarrier.wait(k_filled.index(slot), (iteration // STAGES) & 1)
                 if CONSUMERS > 1:
                     mbarrier.wait(
-                        turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                        turn_given.index(part),
+                        (iteration & 1) ^ (1 if part == 0 else 0),
                     )
                 scoring = warpgroup_mma(
                     queries,
@@ -390,7 +392,7 @@ def _relative_attention_multiply(
                     use_acc=False,
                     is_async=True,
                 )
-                mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+                mbarrier.wait(v_filled.index(slot), (iteration // STAGES) & 1)
                 adding = warpgroup_mma(
                     weights_before,
                     v_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]),
@@ -422,17 +424,17 @@ def _relative_attention_multiply(
                     weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
                 )
                 acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
-                turn += 1
-            slot = turn % STAGES
+                iteration += 1
+            slot = iteration % STAGES
             if PIECES > 1:
                 mbarrier.arrive(q_emptied.index(part))
-            mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+            mbarrier.wait(k_filled.index(slot), (iteration // STAGES) & 1)
             mbarrier.arrive(k_emptied.index(slot))
             if CONSUMERS > 1:
                 mbarrier.wait(
-                    turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                    turn_given.index(part), (iteration & 1) ^ (1 if part == 0 else 0)
                 )
-            mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+            mbarrier.wait(v_filled.index(slot), (iteration // STAGES) & 1)
             adding = warpgroup_mma(
                 weights_before,
                 v_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]),
@@ -443,7 +445,7 @@ def _relative_attention_multiply(
                 mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
             acc = warpgroup_mma_wait(0, deps=(adding,))
             mbarrier.arrive(v_emptied.index(slot))
-            turn += 1
+            iteration += 1
             _write_pieces(
                 (acc / gl.convert_layout(total, gl.SliceLayout(1, layout))[:, None]).to(
                     o_blocks.dtype

@@ -2,7 +2,15 @@
  * Loads that a partition performs one loop iteration before their own, so that it does not wait for global memory. Their
  * results are loop-carried variables.
  */
-import { type Argument, isList, isValue, type OpStatement, type Value, type Variable } from "../../../ir/nodes.js";
+import {
+  type Argument,
+  isList,
+  isLiteral,
+  isValue,
+  type OpStatement,
+  type Value,
+  type Variable,
+} from "../../../ir/nodes.js";
 import { tileType } from "../../../types/types.js";
 import type { AheadLoad } from "../pattern/gemm-plan.js";
 import type { Expression } from "../../syntax/py.js";
@@ -114,13 +122,26 @@ export class AheadLoads {
     const { builder, specialized } = copies.context;
     const { kLoop } = specialized.pattern;
     const values: Values = new Map([[kLoop.index, index]]);
-    for (const statement of address) copies.append(statement, values);
+    for (const statement of address) {
+      const [result] = statement.results;
+      const known = foldedZero(statement, values);
+      if (result && known) values.set(result, known);
+      else copies.append(statement, values);
+    }
     const within = builder.value(BOOL, (now, end) => py.compare(now, ["<", end]), index, kLoop.end);
     const { mask } = load.options;
     const both = (x: Expression, y: Expression) => py.binary(x, "&", y);
     const limited = mask === undefined ? within : builder.value(BOOL, both, within, substituted(mask, values));
     return copies.append({ ...load, options: { ...load.options, mask: limited } }, values, isAnonymous);
   }
+}
+
+/** The result of integer arithmetic with the literal 0, which is the index of the first iteration. */
+function foldedZero({ op, operands }: OpStatement, values: Values): Argument | undefined {
+  const [x, y] = operands.map((each) => each && substituted(each, values));
+  const isLiteralZero = (each: Argument | undefined) => each !== undefined && isLiteral(each) && each.value === 0;
+  if (["floorDiv", "mul", "mod"].includes(op.name) && isLiteralZero(x)) return x;
+  return op.name === "add" && isLiteralZero(y) ? x : undefined;
 }
 
 export const isZero = (expression: Expression): boolean =>

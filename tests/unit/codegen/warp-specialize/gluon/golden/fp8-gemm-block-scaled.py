@@ -225,8 +225,7 @@ def _fp8_gemm_block_scaled_multiply(
         )
         index_1 = pid_n * BLOCK_N // 128
         scale = gl.load(
-            b_scale_ptr
-            + (index_1 * stride_b_scale_n_groups + 0 * stride_b_scale_k_groups),
+            b_scale_ptr + index_1 * stride_b_scale_n_groups,
             mask=(0 < index) & (index_1 < N_GROUPS),
             other=0.0,
         )

@@ -273,27 +273,26 @@ def _int4_gemm_widen(
         rn = pid_n * BLOCK_N + gl.arange(0, BLOCK_N)
         wn = rn % N
         zero_shifts = (wn % 8) * 4
-        group = 0 // gl.full([], GROUP_SIZE, gl.int32)
         scale = gl.load(
-            scales_ptr + group * stride_scales_groups + wn * stride_scales_n, mask=0 < K
+            scales_ptr + 0 * stride_scales_groups + wn * stride_scales_n, mask=0 < K
         )
         zero_words = gl.load(
-            zeros_ptr + group * stride_zeros_groups + (wn // 8) * stride_zeros_n_words,
+            zeros_ptr + 0 * stride_zeros_groups + (wn // 8) * stride_zeros_n_words,
             mask=0 < K,
         )
         for k in range(0, K, BLOCK_K):
             index = k + BLOCK_K
-            group_1 = index // GROUP_SIZE
+            group = index // GROUP_SIZE
             zero_bits = ((zero_words >> zero_shifts) & 15) | 0x6400
             zero = zero_bits.to(gl.int16).to(gl.float16, bitcast=True)
             slot = iteration % STAGES
             scale_1 = gl.load(
-                scales_ptr + group_1 * stride_scales_groups + wn * stride_scales_n,
+                scales_ptr + group * stride_scales_groups + wn * stride_scales_n,
                 mask=index < K,
             )
             zero_words_1 = gl.load(
                 zeros_ptr
-                + group_1 * stride_zeros_groups
+                + group * stride_zeros_groups
                 + (wn // 8) * stride_zeros_n_words,
                 mask=index < K,
             )

@@ -308,9 +308,10 @@ class ProgramCost {
     return isLiteral(argument) ? argument.value : undefined;
   }
 
+  /** Undefined for NaN too, the quotient of a division by zero: it would make the whole cost NaN. */
   #number(argument: Argument | undefined): number | undefined {
     const value = this.#constant(argument);
-    return value === undefined || typeof value === "string" ? undefined : Number(value);
+    return value === undefined || typeof value === "string" || Number.isNaN(value) ? undefined : Number(value);
   }
 }
 

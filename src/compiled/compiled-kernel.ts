@@ -742,6 +742,8 @@ export interface CompiledKernel {
    * on it.
    */
   proof(cache?: ProofCache): Certificate;
+  /** The certificate without the change that would mend a refutation, whose search takes further proofs. */
+  verdicts?(): Certificate;
   /** The obligations as SMT-LIB scripts, one list for each kernel of an operator. */
   smt(): readonly SmtExport[];
   /**

@@ -33,13 +33,18 @@ import { checkRanges } from "../eval/make-inputs.js";
 import { coordinates } from "../eval/findings.js";
 
 /** The cached certificate of an equal kernel at any source location, or a new one. */
-export function cachedProof(cache: ProofCache | undefined, ir: KernelIR, lowered: KernelIR): Certificate {
-  if (!cache) return proveKernel(ir, lowered);
+export function cachedProof(
+  cache: ProofCache | undefined,
+  ir: KernelIR,
+  lowered: KernelIR,
+  verdicts = (): Certificate => proveKernel(ir, lowered),
+): Certificate {
+  if (!cache) return explain(verdicts(), ir, lowered);
   const text = proofKey(ir);
   const cached = cache.read(text);
   const relocated = cached && relocate(ir.at, cached);
   if (relocated) return relocated;
-  const certificate = proveKernel(ir, lowered);
+  const certificate = explain(verdicts(), ir, lowered);
   cache.write(text, { certificate, at: ir.at });
   return certificate;
 }
@@ -77,16 +82,21 @@ function relocate(
 export const SEARCH_LIMITS = { maxIterations: 10_000 } as const;
 
 function proveKernel(ir: KernelIR, lowered: KernelIR): Certificate {
+  const certificate = prove(ir, preconditions(lowered), caseRunner(ir, lowered));
+  return { ...certificate, obligations: [...certificate.obligations, ...barrierObligations(ir, lowered)] };
+}
+
+/** Adds mends to a certificate, each of which takes another proof. */
+function explain(certificate: Certificate, ir: KernelIR, lowered: KernelIR): Certificate {
   const [checked, runner] = [preconditions(lowered), caseRunner(ir, lowered)];
   const signature = signatureOf(lowered);
-  const certificate = withMends(prove(ir, checked, runner), ir, (changed) =>
+  return withMends(certificate, ir, (changed) =>
     prove(changed, checked, {
       ...runner,
       lanes: (at) => estimateWork(changed, at).lanes,
       evaluate: (at) => evaluateCase(changed, signature, at, undefined, SEARCH_LIMITS),
     }),
   );
-  return { ...certificate, obligations: [...certificate.obligations, ...barrierObligations(ir, lowered)] };
 }
 
 /** The obligation of a kernel's warp-specialized form, which exists only if its barriers are proved. */
@@ -140,12 +150,15 @@ export function proofsOf(
   ir: KernelIR,
   lowered: KernelIR,
   evaluate: CompiledKernel["evaluate"],
-): Pick<CompiledKernel, "proof" | "smt" | "computes" | "declaresInvariance" | "invariance"> {
+): Pick<CompiledKernel, "proof" | "verdicts" | "smt" | "computes" | "declaresInvariance" | "invariance"> {
+  let unexplained: Certificate | undefined;
   let certificate: Certificate | undefined;
   let bits: readonly InvarianceProof[] | undefined;
-  const proof: CompiledKernel["proof"] = (cache) => (certificate ??= cachedProof(cache, ir, lowered));
+  const verdicts = (): Certificate => (unexplained ??= proveKernel(ir, lowered));
+  const proof: CompiledKernel["proof"] = (cache) => (certificate ??= cachedProof(cache, ir, lowered, verdicts));
   return {
     proof,
+    verdicts: () => certificate ?? verdicts(),
     smt: () => [kernelScripts(ir, lowered, proof())],
     computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
     declaresInvariance: ir.launch.invariant.length > 0,

@@ -110,12 +110,14 @@ function refutationOf({ built, parameters }: Written, lifted: readonly string[])
   return { outputs, pointers: pointers.length > 0 || others.length === 0 ? [...new Set(pointers)] : lifted };
 }
 
+const obligationsOf = (built: CompiledKernel): readonly Obligation[] => (built.verdicts?.() ?? built.proof()).obligations;
+
 const refutedIn = (built: CompiledKernel): readonly Obligation[] =>
-  built.proof().obligations.filter(({ verdict }) => verdict.kind === "refuted");
+  obligationsOf(built).filter(({ verdict }) => verdict.kind === "refuted");
 
 /** True if no launch satisfies the conditions. */
 const hasImpossibleConfigs = (built: CompiledKernel): boolean =>
-  built.proof().obligations.some(({ verdict }) => verdict.kind === "impossible" && verdict.configs === "all");
+  obligationsOf(built).some(({ verdict }) => verdict.kind === "impossible" && verdict.configs === "all");
 
 // Infers preconditions of an imported kernel's launches, from its proof gaps and the recorded launches. Every recorded
 // launch must satisfy a condition.
@@ -147,7 +149,7 @@ async function inferredOf(
   const start = { ...(grid && { grid }), requires: [] };
   const kernel = await write(start);
   // Without launches, there is no grid to infer, and each further condition costs proofs of all obligations.
-  if (!launches && kernel && kernel.built.proof().obligations.length > MOST_OBLIGATIONS) return undefined;
+  if (!launches && kernel && obligationsOf(kernel.built).length > MOST_OBLIGATIONS) return undefined;
   return kernel && new Inference(launches, { ...kernel, tensors }).infer(start);
 }
 

@@ -744,6 +744,8 @@ export interface CompiledKernel {
   proof(cache?: ProofCache): Certificate;
   /** The certificate without the change that would mend a refutation, whose search takes further proofs. */
   verdicts?(): Certificate;
+  /** The number of obligations that a proof attempts. */
+  obligationCount?(): number;
   /** The obligations as SMT-LIB scripts, one list for each kernel of an operator. */
   smt(): readonly SmtExport[];
   /**

@@ -26,7 +26,7 @@ import { outputProofs, outputsAgainst, type Side, type ComparingRunner } from ".
 import type { CaseRunner } from "../prove/counterexample.js";
 import { invarianceProofs } from "../prove/invariance/invariance.js";
 import { withMends } from "./mends.js";
-import { overwrites, prove, proveAsScripts } from "../prove/prove.js";
+import { obligationCount, overwrites, prove, proveAsScripts } from "../prove/prove.js";
 import { warpSpecializedKernel } from "./compiled-parts.js";
 import { rangesOf } from "../eval/bindings.js";
 import { checkRanges } from "../eval/make-inputs.js";
@@ -150,7 +150,10 @@ export function proofsOf(
   ir: KernelIR,
   lowered: KernelIR,
   evaluate: CompiledKernel["evaluate"],
-): Pick<CompiledKernel, "proof" | "verdicts" | "smt" | "computes" | "declaresInvariance" | "invariance"> {
+): Pick<
+  CompiledKernel,
+  "proof" | "verdicts" | "obligationCount" | "smt" | "computes" | "declaresInvariance" | "invariance"
+> {
   let unexplained: Certificate | undefined;
   let certificate: Certificate | undefined;
   let bits: readonly InvarianceProof[] | undefined;
@@ -159,6 +162,7 @@ export function proofsOf(
   return {
     proof,
     verdicts: () => certificate ?? verdicts(),
+    obligationCount: () => obligationCount(ir, preconditions(lowered)),
     smt: () => [kernelScripts(ir, lowered, proof())],
     computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
     declaresInvariance: ir.launch.invariant.length > 0,

@@ -23,7 +23,7 @@ import { FactScopes } from "./model/fact-scopes.js";
 import { distinctConfigs, type IndexedConfig } from "./launch-search.js";
 import { unreachedAccesses, terminationObligations, claimObligations, gridLimits } from "./properties/control-flow.js";
 import { type ConstexprAssignment, variantsOf } from "./model/launch.js";
-import { modelOf } from "./model/model.js";
+import { modelOf, type SymbolicModel } from "./model/model.js";
 import { withMonomials } from "./algebra/polynomial.js";
 import { openLemma, overflowObligations, dividendObligations } from "./properties/arithmetic.js";
 import { orderObligations } from "./properties/lane-order.js";
@@ -57,6 +57,12 @@ const PROPERTIES: readonly ObligationGenerator[] = [
 export function prove(ir: KernelIR, checked: readonly Precondition[], runner: CaseRunner): Certificate {
   return withTermTable(() => withMonomials(() => new Prover(ir, checked, runner).certificate()));
 }
+
+/** The number of obligations whose proof `prove` attempts. */
+export const obligationCount = (ir: KernelIR, checked: readonly Precondition[]): number =>
+  withTermTable(() =>
+    withMonomials(() => obligationsOf(variantsOf(ir).map(({ assignment }) => modelOf(ir, checked, assignment))).length),
+  );
 
 /** True if a kernel writes each element of a tensor. The caller holds the tables of terms. */
 export const overwrites = (ir: KernelIR, checked: readonly Precondition[], tensor: TensorParam): boolean =>
@@ -122,10 +128,7 @@ class Prover {
   }
 
   #obligations(): readonly ProofObligation[] {
-    const models = this.#symbolicContexts.map(({ model }) => model);
-    const truncatedAt = models.find((model) => model.truncatedAt)?.truncatedAt;
-    if (truncatedAt) return [truncatedObligation(truncatedAt)];
-    return PROPERTIES.flatMap((obligationsOf) => obligationsOf(models));
+    return obligationsOf(this.#symbolicContexts.map(({ model }) => model));
   }
 
   /** {@link proveAsScripts} */
@@ -223,6 +226,12 @@ class Prover {
       return param?.range !== undefined && !(name in this.ir.inputs);
     });
   }
+}
+
+function obligationsOf(models: readonly SymbolicModel[]): readonly ProofObligation[] {
+  const truncatedAt = models.find((model) => model.truncatedAt)?.truncatedAt;
+  if (truncatedAt) return [truncatedObligation(truncatedAt)];
+  return PROPERTIES.flatMap((generate) => generate(models));
 }
 
 /** The answer of a solver that agrees with a verdict. */

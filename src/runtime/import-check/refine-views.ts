@@ -110,7 +110,8 @@ function refutationOf({ built, parameters }: Written, lifted: readonly string[])
   return { outputs, pointers: pointers.length > 0 || others.length === 0 ? [...new Set(pointers)] : lifted };
 }
 
-const obligationsOf = (built: CompiledKernel): readonly Obligation[] => (built.verdicts?.() ?? built.proof()).obligations;
+const obligationsOf = (built: CompiledKernel): readonly Obligation[] =>
+  (built.verdicts?.() ?? built.proof()).obligations;
 
 const refutedIn = (built: CompiledKernel): readonly Obligation[] =>
   obligationsOf(built).filter(({ verdict }) => verdict.kind === "refuted");
@@ -149,11 +150,13 @@ async function inferredOf(
   const start = { ...(grid && { grid }), requires: [] };
   const kernel = await write(start);
   // Without launches, there is no grid to infer, and each further condition costs proofs of all obligations.
-  if (!launches && kernel && obligationsOf(kernel.built).length > MOST_OBLIGATIONS) return undefined;
+  if (!launches && kernel && (kernel.built.obligationCount?.() ?? 0) > MOST_OBLIGATIONS) return undefined;
   return kernel && new Inference(launches, { ...kernel, tensors }).infer(start);
 }
 
 class Inference {
+  readonly #missing = new Map<string, readonly MissingPrecondition[] | undefined>();
+
   constructor(
     /** Undefined if no script launches the kernel: then every condition is possible. */
     private readonly launches: RecordedValues | undefined,
@@ -177,8 +180,14 @@ class Inference {
     return this.#removeRedundant(best);
   }
 
-  /** The missing preconditions, in the names of the Python parameters. */
+  /** The missing preconditions, in the names of the Python parameters. Computed once for each list of conditions. */
   #missingPreconditions({ requires }: InferredLaunchFacts): readonly MissingPrecondition[] | undefined {
+    const key = cacheKey(requires);
+    if (!this.#missing.has(key)) this.#missing.set(key, this.#findMissing(requires));
+    return this.#missing.get(key);
+  }
+
+  #findMissing(requires: readonly HostExpression[]): readonly MissingPrecondition[] | undefined {
     const { built, parameters } = this.kernel;
     const names = new Map(Object.entries(parameters));
     const missing = built.suggestPreconditions?.(requires.map((each) => renameParams(each, names)));

@@ -170,3 +170,10 @@ test("a loop that data ends counts as many turns as it declares, and is no guess
   expect(counted(({ N }) => N, 400).lanes / counted(({ N }) => N, 200).lanes).toBeCloseTo(2, 0);
   expect(counted(({ N }) => tl.cdiv(N, 4), 400).guessed).toBe(undefined);
 });
+
+test("a bound that divides by zero leaves the cost a number", () => {
+  const counted = work(({ N, ...args }) => {
+    for (const _ of tl.range(0, N.sub(tl.programId(0).floorDiv(N).mul(N)))) add(args);
+  }, 0);
+  expect([counted.guessed, Number.isFinite(counted.lanes)]).toEqual([true, true]);
+});

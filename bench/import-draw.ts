@@ -4,12 +4,13 @@
  * downloaded, and no kernel runs.
  *
  * Each round draws one file of every repository, until Triton compiles this many kernels or the minutes are over. A
- * drawn file contributes every `@triton.jit` function that it defines and launches. `bench/import_draw.py` finds types
- * for which Triton compiles a kernel. LOG receives a JSON line per kernel.
+ * drawn file contributes every `@triton.jit` function that it defines and launches. `bench/import_draw.py` records the
+ * calls of each kernel that tests of its repository make, if the Python environment has pytest. For the other kernels,
+ * it finds types for which Triton compiles them. LOG receives a JSON line per kernel.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
-import { relative, resolve, sep } from "node:path";
+import { join, relative, resolve, sep } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { seedOf, shuffled, uniform } from "../src/numerics/random.js";
@@ -36,8 +37,9 @@ if (folderName === undefined) throw new Error("name a folder: npm run bench -- i
 const folder = resolve(folderName);
 const seed = Number(flags.seed);
 
-/** A kernel with the types that were found, or why Triton does not compile it. */
+/** A kernel with its recorded calls or the types that were found, or why Triton does not compile it. */
 type Found =
+  | { readonly recorded: true; readonly read: ReadKernel }
   | { readonly types: string; readonly read: ReadKernel }
   /** `lacks` is true if the kernel uses what this Triton or this machine does not have, with all types. */
   | { readonly refused: string; readonly lacks?: boolean };
@@ -62,7 +64,7 @@ class Types {
   }
 
   async of(file: string, kernels: readonly string[]): Promise<Answer> {
-    return (await this.#ask({ file, kernels })) as Answer;
+    return (await this.#ask({ file, repository: join(folder, repositoryOf(file)), kernels })) as Answer;
   }
 
   stop(): void {
@@ -107,6 +109,7 @@ const types = new Types(python);
 const launchedByFile = await types.launchedKernels();
 const counts = { files: 0, launched: 0, unreadable: 0, uncompiled: 0, lacking: 0, placeholders: 0, kernels: 0 };
 const repositories = new Set<string>();
+const recorded = { kernels: 0, equal: 0, repositories: new Set<string>() };
 console.log(`seed ${seed}: ${Object.keys(launchedByFile).length} files that launch a kernel, in ${folder}`);
 for (const file of drawOrder(Object.keys(launchedByFile))) {
   if (counts.kernels >= Number(flags.kernels) || performance.now() > end) break;
@@ -134,9 +137,17 @@ async function add(file: string, kernel: string, found: Found, placeholders: boo
   if (placeholders) counts.placeholders++;
   repositories.add(repositoryOf(file));
   const outcome = await tally.add(relative(folder, file), found.read);
-  log({ file, kernel, types: found.types, ...outcome });
+  if ("recorded" in found) {
+    recorded.kernels++;
+    if (outcome.status === "equal") recorded.equal++;
+    recorded.repositories.add(repositoryOf(file));
+  }
+  const evidence = "recorded" in found ? "recorded calls" : "types";
+  log({ file, kernel, evidence, ...("types" in found && { types: found.types }), ...outcome });
 }
 
-console.log(`${repositories.size} repositories: ${JSON.stringify(counts)}`);
+const fromTests = { ...recorded, repositories: recorded.repositories.size };
+console.log(`${repositories.size} repositories: ${JSON.stringify({ ...counts, recorded: fromTests })}`);
 const imported = await tally.finish();
-if (flags.record) await recordDraw({ seed, repositories: [...repositories], ...counts, ...imported }, python);
+if (flags.record)
+  await recordDraw({ seed, repositories: [...repositories], ...counts, recorded: fromTests, ...imported }, python);

@@ -32,9 +32,11 @@ export interface ImportDraw extends ImportPart {
   readonly unreadable: number;
   readonly lacking?: number;
   readonly uncompiled: number;
-  /** Kernels that were imported, and those of them whose files import packages that are not installed. */
+  /** Kernels that were imported, and those of them for which placeholders replaced packages that are not installed. */
   readonly kernels: number;
   readonly placeholders: number;
+  /** The imported kernels with calls that tests made, and the repositories of these tests. */
+  readonly recorded?: { readonly kernels: number; readonly equal: number; readonly repositories: number };
 }
 
 export interface ImportPart {

@@ -1,8 +1,9 @@
 """Lists the kernels that Python files launch, and finds types for which Triton compiles them.
 
 Reads a JSON object per line from standard input, and prints one per line: for ``{"folder": …}`` the launched kernels of
-each file, and for ``{"file": …, "kernels": […]}`` the types of each of these kernels, and the kernel as ``tilescript
-import --types`` reads it. The types are guesses from how the kernel uses its parameters. While Triton rejects a kernel, one argument
+each file, and for ``{"file": …, "repository": …, "kernels": […]}`` each of these kernels, as ``tilescript import --call``
+reads it if tests of the repository launch it, and otherwise its types, and the kernel as ``tilescript import --types``
+reads it. The types are guesses from how the kernel uses its parameters. While Triton rejects a kernel, one argument
 after the other is changed, and each change is kept with which Triton gets further.
 """
 
@@ -22,9 +23,12 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
+# PyTorch's compiler would look for a GPU in tests.
+os.environ["TORCH_COMPILE_DISABLE"] = "1"
 
 import torch  # noqa: E402
 import triton.language as tl  # noqa: E402
+from import_graph import source_folders, tests_of  # noqa: E402
 from tilescript_worker import importing  # noqa: E402
 from tilescript_worker.block_pointers import block_pointers  # noqa: E402
 from tilescript_worker.call_sites import sites_in_file  # noqa: E402
@@ -42,6 +46,8 @@ from triton.runtime.jit import JITFunction  # noqa: E402
 MAX_SECONDS = 4.0
 MAX_TRIALS = 50
 FILE_SECONDS = 60
+# Limit on the files of tests that are run for a file.
+MAX_TESTS = 2
 
 ACCESSES = {"load", "store", "make_block_ptr", "make_tensor_descriptor"}
 HALF, SINGLE, INT, LONG, BOOL = "fp16", "fp32", "i32", "i64", "i1"
@@ -591,6 +597,21 @@ def read_file(file, names, way):
     return {"kernels": result}
 
 
+def read_by_tests(file, repository, kernels, tests):
+    """The kernels of a file that tests of its repository launch."""
+    os.chdir(repository)
+    os.environ["TESTS"] = "\n".join(tests)
+    sys.path[:0] = source_folders(repository)
+    script = str(Path(__file__).resolve().parent / "run_tests.py")
+    read = read_kernels({"file": file, "kernels": kernels, "call": script})
+    from sitecustomize import Placeholder
+
+    return {
+        "kernels": {each["name"]: {"recorded": True, "read": each} for each in read["kernels"] if "refused" not in each},
+        "placeholders": any(isinstance(each, Placeholder) for each in sys.modules.values()),
+    }
+
+
 def argument_json(argument):
     """An argument as requests of the worker have it."""
     if argument.kind != "constant":
@@ -646,10 +667,20 @@ def names_bound_by(statement):
 
 # Ways to import a file, each for the files that the one before it cannot import.
 WAYS = ("as it is", "with placeholders", "by statements")
+BY_TESTS = "by tests"
 
 
 def in_fork(request):
     """Each file is read in its own process, because imported modules stay loaded."""
+    tests = tests_of(request["repository"], request["file"], MAX_TESTS)
+    recorded = forked({**request, "tests": tests}, BY_TESTS) if tests else {}
+    recorded_kernels = recorded.get("kernels", {})
+    names = [name for name in request["kernels"] if name not in recorded_kernels]
+    answer = types_in_fork({**request, "kernels": names}) if names else recorded
+    return {**answer, "kernels": {**recorded_kernels, **answer["kernels"]}} if "kernels" in answer else answer
+
+
+def types_in_fork(request):
     for way in WAYS:
         answer = forked(request, way)
         if "kernels" in answer and (way == WAYS[-1] or not all("absent" in each for each in answer["kernels"].values())):
@@ -672,7 +703,7 @@ def forked(request, way):
                 sys.modules.pop("sitecustomize", None)
                 __import__("sitecustomize")
                 sys.path.pop(0)
-            answer = read_file(request["file"], request["kernels"], way)
+            answer = read_by_tests(**request) if way == BY_TESTS else read_file(request["file"], request["kernels"], way)
         except BaseException as error:
             answer = {"failed": f"{type(error).__name__}: {error}"[:300]}
         with os.fdopen(sender, "w") as pipe:

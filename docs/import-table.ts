@@ -28,7 +28,8 @@ function drawTable(draw: ImportDraw): string {
     `Drawn at random: Triton ${draw.triton}, ${draw.date}, seed ${draw.seed}.`,
     `${draw.files} drawn files launch ${draw.launched} kernels of their own:`,
     `${draw.kernels} of ${draw.repositories.length} repositories are imported,`,
-    `${draw.placeholders} of them from files that import packages which are not installed;`,
+    `${draw.placeholders} of them with placeholders for packages that are not installed;`,
+    ...recordedText(draw),
     ...(draw.lacking === undefined ? [] : [`${draw.lacking} use what Triton ${draw.triton} or this machine lacks,`]),
     `no types were found for ${draw.uncompiled},`,
     `and ${draw.unreadable} are in files that cannot be read.`,
@@ -36,6 +37,14 @@ function drawTable(draw: ImportDraw): string {
   ].join(" ");
   const rows = [row("drawn", [draw])];
   return captioned(caption, [...tableLines(HEAD, rows), "", ...tableLines(SECONDS, secondRows([draw]))]);
+}
+
+function recordedText({ recorded, kernels }: ImportDraw): readonly string[] {
+  if (recorded === undefined) return [];
+  return [
+    `${recorded.kernels} have calls that tests of ${recorded.repositories} repositories make (${recorded.equal} are equal),`,
+    `the other ${kernels - recorded.kernels} have types;`,
+  ];
 }
 
 const SECONDS = [

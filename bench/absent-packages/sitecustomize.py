@@ -61,7 +61,8 @@ def is_asked_by_installed():
     frame = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
         frame = frame.f_back
-    return frame is not None and frame.f_code.co_filename.startswith((sys.prefix, sys.base_prefix + "/lib"))
+    file = "" if frame is None else frame.f_code.co_filename
+    return file.startswith(sys.base_prefix + "/lib") or "site-packages" in file
 
 
 class Placeholders(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -71,7 +71,17 @@ export function liveBefore(statements: readonly Statement[], liveAfter: Names): 
   return statements.reduceRight<Names>((live, statement) => liveBeforeOne(statement, live), liveAfter);
 }
 
+/** Cached per set of live names, because the translation asks for each rest of a block again. */
+const liveCache = new WeakMap<Statement, WeakMap<Names, Names>>();
+
 function liveBeforeOne(statement: Statement, liveAfter: Names): Names {
+  const results = liveCache.get(statement) ?? new WeakMap<Names, Names>();
+  const live = results.get(liveAfter) ?? computeLive(statement, liveAfter);
+  liveCache.set(statement, results.set(liveAfter, live));
+  return live;
+}
+
+function computeLive(statement: Statement, liveAfter: Names): Names {
   switch (statement.kind) {
     case "Assign":
       return union(without(liveAfter, statement.targets.flatMap(targetNames)), readNames(statement.value));

@@ -52,13 +52,12 @@ export async function refineViews<Kernel>(tools: RefinementTools<Kernel>): Promi
     const inferred = await inferredOf(tree, lift.tensors, (conditions) => write(lift, conditions));
     let refutation: Refutation | undefined;
     for (const variant of inferenceVariants(inferred)) {
-      const kernel = await write(lift, variant);
+      // A comparison takes less time than a proof.
+      const equalKernel = await compared(lift, variant);
+      const kernel = equalKernel && (await write(lift, variant));
       if (!kernel || hasImpossibleConfigs(kernel.built)) continue;
       const candidate = refutationOf(kernel, lifted);
-      const isUnrefuted = candidate.pointers.length + candidate.outputs.length === 0;
-      const equalKernel = isUnrefuted ? await compared(lift, variant) : undefined;
-      if (equalKernel !== undefined) return { kernel: equalKernel, lifted, refuted };
-      if (isUnrefuted) continue;
+      if (candidate.pointers.length + candidate.outputs.length === 0) return { kernel: equalKernel, lifted, refuted };
       // Variants with fewer conditions allow more launches, so the refutation applies to them too.
       refutation = candidate;
       break;

@@ -742,7 +742,7 @@ export interface CompiledKernel {
    * on it.
    */
   proof(cache?: ProofCache): Certificate;
-  /** The certificate without the change that would mend a refutation, whose search takes further proofs. */
+  /** The certificate without suggested changes of the kernel, which take further proofs. */
   verdicts?(): Certificate;
   /** The number of obligations that a proof attempts. */
   obligationCount?(): number;

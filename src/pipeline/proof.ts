@@ -86,7 +86,7 @@ function proveKernel(ir: KernelIR, lowered: KernelIR): Certificate {
   return { ...certificate, obligations: [...certificate.obligations, ...barrierObligations(ir, lowered)] };
 }
 
-/** Adds mends to a certificate, each of which takes another proof. */
+/** Adds suggested changes of the kernel to a certificate. Each takes another proof. */
 function explain(certificate: Certificate, ir: KernelIR, lowered: KernelIR): Certificate {
   const [checked, runner] = [preconditions(lowered), caseRunner(ir, lowered)];
   const signature = signatureOf(lowered);

@@ -270,7 +270,8 @@ class _Reader:
         """The index of the open loop in one iteration."""
         if self._views is None:
             return self._graph.node(f"index of loop {self._depth}", *bounds)
-        return self._views.sums.index(bounds[0], bounds[2], self._graph.node(f"iteration of loop {self._depth}", *bounds))
+        iteration = self._graph.node(f"iteration of loop {self._depth}", *bounds)
+        return self._views.sums.index(bounds[0], bounds[2], iteration)
 
     def _induction_variables(
         self, pairs: list[tuple[str, str]], environment: Environment, bounds: list[Node], body: Any

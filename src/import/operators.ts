@@ -188,12 +188,22 @@ function mixesVariable(x: string | undefined, y: string | undefined, kernel: Con
 function needsConversion({ source }: Operand, otherOperand: Operand, resultElement: string): boolean {
   const element = elementOf(source);
   if (element === "int1" && resultElement !== "int1") return true;
-  return element !== undefined && isIntElement(element) && isFloatConstant(otherOperand);
+  if (element === undefined || element === resultElement) return false;
+  return isStoredConstant(otherOperand) || (isIntElement(element) && isFloatConstant(otherOperand));
 }
+
+/** True for a constant in a Python variable: Triton makes it a scalar with a dtype, and promotes the other operand. */
+const isStoredConstant = ({ value, source }: Operand): boolean =>
+  kindOf(source) === "tile" && (value.kind === "number" || (value.kind === "traced" && isNumberTag(value.typeTag)));
+
+const isNumberTag = (tag: string | undefined): boolean => tag === "int" || tag === "float";
 
 function isFloatConstant({ value, source }: Operand): boolean {
   return value.kind === "number" ? value.isFloat : constantKind(source) === "float";
 }
+
+/** The dtypes that a comparison with a scalar of this dtype does not convert. */
+const NOT_PROMOTED: Readonly<Record<string, RegExp>> = { float32: /float64/, int32: /float|int64|uint32/ };
 
 /** One comparison of a chain, other than with None. */
 export function translateComparison(op: string, lhs: Operand, rhs: Operand, node: Expression): Value {
@@ -221,8 +231,12 @@ export function translateComparison(op: string, lhs: Operand, rhs: Operand, node
   const convert = (value: Value, element: typeof xElement, otherOperand: Operand): Value => {
     if (element === "int1" && (otherOperand.value.kind === "number" || constantKind(otherOperand.source) === "int"))
       return castTo(value, "tl.int32");
-    const isFraction = element !== undefined && isIntElement(element) && isFloatConstant(otherOperand);
-    return isFraction ? castTo(value, "tl.float32") : value;
+    if (element === undefined) return value;
+    const isFraction = isIntElement(element) && isFloatConstant(otherOperand);
+    if (isFraction) return castTo(value, "tl.float32");
+    const storedElement = isStoredConstant(otherOperand) ? elementOf(otherOperand.source) : undefined;
+    const isPromoted = storedElement !== undefined && NOT_PROMOTED[storedElement]?.test(element) === false;
+    return isPromoted && element !== storedElement ? castTo(value, `tl.${storedElement}`) : value;
   };
   return translateOperator(method, convert(x, xElement, rhs), convert(y, yElement, lhs));
 }

@@ -930,3 +930,19 @@ def a_choice_of_a_number_or_a_constant(x_ptr, steps: tl.constexpr):
     count = 0 if tl.program_id(0) == 0 else steps
     for i in tl.range(count):
         tl.store(x_ptr + i, 1.0)
+
+
+# x_ptr:*i32,y_ptr:*fp16,z_ptr:*i8,n:i32,G=6,B=16
+@triton.jit
+def constants_in_variables_promote_tiles(x_ptr, y_ptr, z_ptr, n, G: tl.constexpr, B: tl.constexpr):
+    quotient = B / G
+    half = 0.5
+    three = 3
+    i = tl.arange(0, B)
+    x, y, z = tl.load(x_ptr + i), tl.load(y_ptr + i), tl.load(z_ptr + i)
+    for k in tl.range(0, n):
+        at = i + (k * quotient).to(tl.int32) * B
+        tl.store(y_ptr + at, quotient * x - half / x)
+        tl.store(y_ptr + at + B, (half * y + quotient) * ((x > quotient) & (y >= half)))
+        tl.store(x_ptr + at, z * three + (three - z) // three)
+        tl.store(z_ptr + at, z > three)

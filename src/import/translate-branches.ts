@@ -277,15 +277,32 @@ function inlineReturnedNames(returned: string, start: number, { lines }: Context
       if (line.startsWith("//") || line === "") continue;
       break;
     }
-    const use = new RegExp(`\\b${name}\\b`);
+    // The name of an option may be the same, and a shorthand is both.
+    const use = new RegExp(`(?<!\\.)\\b${name}\\b(?!:)`);
     const isUsed = lines.some(
       (otherLine, otherIndex) => otherIndex >= start && otherIndex !== i && use.test(otherLine),
     );
     if (isUsed || text.split(use).length !== 2) continue;
-    text = text.replace(use, () => value);
+    text = text.replace(use, (_, index: number) => (isShorthand(text, index) ? `${name}: ${value}` : value));
     lines.splice(i, 1);
   }
   return text;
+}
+
+/** True for `name` in `{ name }` and `{ mask: x, name }`. */
+function isShorthand(text: string, index: number): boolean {
+  const prefix = text.slice(0, index);
+  if (!/[{,]\s*$/.test(prefix)) return false;
+  let depth = 0;
+  for (const bracket of prefix
+    .replaceAll(/[^()[\]{}]/g, "")
+    .split("")
+    .reverse()) {
+    if (")]}".includes(bracket)) depth++;
+    else if (depth === 0) return bracket === "{";
+    else depth--;
+  }
+  return false;
 }
 
 const withElseArm = (arms: readonly Arm[]): readonly Arm[] =>

@@ -946,3 +946,15 @@ def constants_in_variables_promote_tiles(x_ptr, y_ptr, z_ptr, n, G: tl.constexpr
         tl.store(y_ptr + at + B, (half * y + quotient) * ((x > quotient) & (y >= half)))
         tl.store(x_ptr + at, z * three + (three - z) // three)
         tl.store(z_ptr + at, z > three)
+
+
+# x_ptr:*fp32,y_ptr:*fp32,n:i32,FLAG=True,B=16
+@triton.jit
+def a_mask_that_only_the_result_of_an_arm_needs(x_ptr, y_ptr, n, FLAG: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    if FLAG:
+        mask = i < n
+        x = tl.load(x_ptr + i, other=1.0, mask=mask)
+    if n > 3:
+        if FLAG:
+            tl.store(y_ptr + i, x)

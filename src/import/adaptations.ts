@@ -153,8 +153,10 @@ const adaptCast: Adaptation = ({ op, operands, options }, node, { kernel }) => {
   const [x, dtype] = operands;
   if (!x || !dtype) return;
   const element = elementOf(node);
-  if (node.types[0]?.kind === "pointer" && element !== undefined)
-    return traced(`${x.value.text}.toPointer(${kernel.dtype(element)})`);
+  if (node.types[0]?.kind === "pointer" && element !== undefined) {
+    const address = elementOf(x.source) === "uint64" ? castTo(x.value, "tl.int64") : x.value;
+    return traced(`${address.text}.toPointer(${kernel.dtype(element)})`);
+  }
   if (x.value.kind === "number" || x.value.kind === "truth") return castTo(x.value, dtype.value.text);
   // A cast to the same dtype does not round.
   if (element !== undefined && elementOf(x.source) === element) delete options["fpDowncastRounding"];

@@ -958,3 +958,11 @@ def a_mask_that_only_the_result_of_an_arm_needs(x_ptr, y_ptr, n, FLAG: tl.conste
     if n > 3:
         if FLAG:
             tl.store(y_ptr + i, x)
+
+
+# x_ptr:*i64,y_ptr:*fp32,B=16
+@triton.jit
+def unsigned_addresses(x_ptr, y_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    pointers = tl.load(x_ptr.to(tl.pointer_type(tl.uint64)) + i).to(tl.pointer_type(tl.float32))
+    tl.store(pointers, tl.load(y_ptr.to(tl.pointer_type(tl.int32)) + i).to(tl.float32))

@@ -32,6 +32,7 @@ import {
   deviceOf,
   dtypeBinder,
   ifNotNone,
+  INTERPRETED,
   IS_TRACED,
   isNotTraced,
   messageOf,
@@ -515,10 +516,16 @@ class WrapperEmitter extends WrapperScope {
 
   /** Makes the GPU of the tensors the current one. Tensors on the CPU, and traced ones, change nothing. */
   #onDevice(body: Block): Statement {
-    const holder = this.tensor(deviceHolder(this) ?? this.tensors.find(({ role }) => role === "out")!);
+    return { kind: "with", items: [{ value: py.call("torch.cuda.device", this.#deviceIndex()) }], body };
+  }
+
+  #deviceIndex(): Expression {
+    const param = deviceHolder(this) ?? this.tensors.find(({ role }) => role === "out");
+    // Without a required tensor, an earlier statement sets `device`.
+    if (!param) return py.conditional(py.number("-1"), py.name(INTERPRETED), py.name("device"));
+    const holder = this.tensor(param);
     const index = py.call(py.attribute(holder, "get_device"));
-    const value = this.isTraceable ? py.conditional(py.number("-1"), py.call(IS_TRACED, holder), index) : index;
-    return { kind: "with", items: [{ value: py.call("torch.cuda.device", value) }], body };
+    return this.isTraceable ? py.conditional(py.number("-1"), py.call(IS_TRACED, holder), index) : index;
   }
 
   #launch(): { readonly grid: Block; readonly launch: Statement } {

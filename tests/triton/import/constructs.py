@@ -966,3 +966,9 @@ def unsigned_addresses(x_ptr, y_ptr, B: tl.constexpr):
     i = tl.arange(0, B)
     pointers = tl.load(x_ptr.to(tl.pointer_type(tl.uint64)) + i).to(tl.pointer_type(tl.float32))
     tl.store(pointers, tl.load(y_ptr.to(tl.pointer_type(tl.int32)) + i).to(tl.float32))
+
+
+# n:i32,B=16
+@triton.jit
+def no_access(n, B: tl.constexpr):
+    pass

@@ -192,7 +192,7 @@ function toTruthValue(value: Value, node: Expression, context: Context): Value {
   }
   const param = optionalParam(value, context.kernel.optionalPointers);
   if (param !== undefined) return traced(`${param}.given`, true);
-  if (kindOf(node) === "pointer") return truth(true);
+  if (kindOf(node) === "pointer") return traced(`${value.text}.to(tl.int64).ne(0)`);
   const pythonType = constantKind(node) ?? (node.types.length === 0 ? value.typeTag : undefined);
   const element = elementOf(node);
   const isNumber = pythonType === "int" || pythonType === "float" || (element !== undefined && element !== "int1");

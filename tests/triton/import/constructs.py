@@ -972,3 +972,14 @@ def unsigned_addresses(x_ptr, y_ptr, B: tl.constexpr):
 @triton.jit
 def no_access(n, B: tl.constexpr):
     pass
+
+
+# x_ptr:*fp16,y_ptr:*fp16,n:i32,B=16
+@triton.jit
+def pointers_as_conditions(x_ptr, y_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    if x_ptr:
+        tl.store(x_ptr + i, 1.0)
+    if not y_ptr and n > 3:
+        tl.store(x_ptr + i, 2.0)
+    tl.store(y_ptr + i, 1.0 if x_ptr else 0.0)

@@ -1,6 +1,7 @@
 /** The launch part of a spec: grid, requirements, configs, heuristics. */
 import { camelCase } from "./author-name.js";
 import type { DeclaredParam } from "./declared-params.js";
+import { conditionsOf, type EqualConstants } from "./equal-constants.js";
 import { callbackText, fixedValue, type HostNames, lineComment, objectText, todoComment } from "./host-text.js";
 import type { LiftedTensor } from "./lift/lifted-tensors.js";
 import type { LeftOut } from "./left-out.js";
@@ -9,14 +10,13 @@ import type { HostTree, KernelTree, LaunchOptionValues, Tuning } from "./tree.js
 
 /** The lines of the spec after `params`. */
 export function hostLines(params: readonly DeclaredParam[], tree: KernelTree, context: HostContext): readonly string[] {
-  const { names, inferred } = context;
   const { tuning, launch } = tree;
   for (const option of tuning.leftOut) context.leaveOut("option", `${option} is left out`);
   const heuristics = heuristicsOf(params, tuning, context);
   const computedNames = new Set(heuristics.flatMap(({ python, text }) => (text === undefined ? [] : [python])));
   return [
     ...context.gridLines,
-    ...requiresLines(tree, names, inferred),
+    ...requiresLines(tree, context),
     ...configLines(params, tree, context, computedNames),
     ...(computedNames.size > 0
       ? [`heuristics: {`, ...heuristics.flatMap(({ name, text }) => (text ? [`${name}: ${text},`] : [])), `},`]
@@ -40,24 +40,27 @@ const argumentsOf = (params: readonly DeclaredParam[]): string =>
 const REFERENCE_KINDS: ReadonlySet<string> = new Set(["pointer", "descriptor", "tensor", "scalar"]);
 
 /** Omits conditions on values that a callback cannot name. */
-function requiresLines(
-  { launch }: KernelTree,
-  names: HostNames,
-  inferred: InferredLaunchFacts | undefined,
-): readonly string[] {
-  const conditions = inferred?.requires.filter((each) => callbackText([each], names, () => "") !== undefined) ?? [];
-  if (conditions.length === 0) return [];
-  const text = callbackText(conditions, names, (each) => `[${each.join(", ")}]`);
-  const comment = launch
+function requiresLines({ launch }: KernelTree, { names, inferred, equalConstants }: HostContext): readonly string[] {
+  const canName = (each: HostTree): boolean => callbackText([each], names, () => "") !== undefined;
+  const ofShapes = conditionsOf(equalConstants).filter(canName);
+  const ofAccesses = inferred?.requires.filter(canName) ?? [];
+  if (ofShapes.length + ofAccesses.length === 0) return [];
+  const text = callbackText([...ofShapes, ...ofAccesses], names, (each) => `[${each.join(", ")}]`);
+  const ofAccessesComment = launch
     ? "// What the accesses need, and every noted launch has."
     : todoComment("what the accesses need; is it true of each launch?");
-  return [comment, `requires: ${text},`];
+  const comments = [
+    ...(ofShapes.length > 0 ? ["// Shapes agree only if these constants are equal."] : []),
+    ...(ofAccesses.length > 0 ? [ofAccessesComment] : []),
+  ];
+  return [...comments, `requires: ${text},`];
 }
 
 /** Inputs for the launch part of a spec. */
 export interface HostContext {
   readonly names: HostNames;
   readonly inferred: InferredLaunchFacts | undefined;
+  readonly equalConstants: EqualConstants | undefined;
   /** The flags that `given` replaces. */
   readonly presenceFlags: ReadonlyMap<string, readonly string[]>;
   readonly gridLines: readonly string[];

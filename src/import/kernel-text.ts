@@ -4,6 +4,7 @@ import { authorName } from "./author-name.js";
 import type { KernelContext, Translators } from "./context.js";
 import { type DTypeVariable, dtypeVariables } from "./dtype-variables.js";
 import { type DeclaredParam, declareParams } from "./declared-params.js";
+import type { EqualConstants } from "./equal-constants.js";
 import { FunctionScope, type RefutedCondition } from "./function-scope.js";
 import { gridText } from "./launch-facts/grid-text.js";
 import { hostLines } from "./host-spec.js";
@@ -72,6 +73,8 @@ export interface TextOptions {
   readonly mayEmitContinuations?: boolean;
   /** Casts stored values to dtype variables: an arm for one dtype stores a value of this dtype. */
   readonly castsStoredValues?: boolean;
+  /** Constants that the body replaces by others, according to an earlier build: shapes agree only if they are equal. */
+  readonly equalConstants?: EqualConstants;
   /** Keys of the branches that a build reported for different types. Their continuations are duplicated. */
   readonly mixedTypeBranches?: ReadonlySet<string>;
   /** Starts each arm with a comment that contains the key of its branch. */
@@ -279,7 +282,13 @@ class KernelWriter implements KernelContext {
 
   #specLines(params: readonly DeclaredParam[], names: HostNames): readonly string[] {
     const { doc } = this.#kernel;
-    const { tensors = [], inferred, restoredPointers = new Set(), untunedPointer: mutatedParam } = this.#options;
+    const {
+      tensors = [],
+      inferred,
+      equalConstants,
+      restoredPointers = new Set(),
+      untunedPointer: mutatedParam,
+    } = this.#options;
     const grid = gridText(this.#tree, names, inferred);
     if (grid.params.length > 0) this.addImport("scalar");
     const declarations = params.flatMap(({ name, text }) => (text === undefined ? [] : [`${name}: ${text},`]));
@@ -292,6 +301,7 @@ class KernelWriter implements KernelContext {
       ...hostLines(params, this.#tree, {
         names: (python) => (grid.params.includes(python) ? { name: python } : names(python)),
         inferred,
+        equalConstants,
         presenceFlags: presenceFlags(this.#tree),
         gridLines: grid.lines,
         tensors,
@@ -325,6 +335,10 @@ class KernelWriter implements KernelContext {
   }
 
   #translateBody(scope: FunctionScope): void {
+    for (const [replaced, constant] of this.#options.equalConstants ?? []) {
+      const value = scope.read(constant);
+      if (value) scope.bind(replaced, value);
+    }
     withFileLines(this.#kernel, () =>
       translateStatements(this.#kernel.body, new Set(), { scope, kernel: this, translate }),
     );

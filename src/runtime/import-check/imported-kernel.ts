@@ -6,6 +6,7 @@ import { cacheKey } from "../../compiled/canonical-json.js";
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { hasBlockPointers, lowerBlockPointers } from "../../import/blocks/block-pointers.js";
 import { isConstantKey } from "../../import/declared-params.js";
+import { equalConstantsIn } from "../../import/equal-constants.js";
 import type { InferredLaunchFacts } from "../../import/launch-facts/recorded-values.js";
 import { kernelText, type KernelText, type TextOptions, type Todo, helperTypes } from "../../import/kernel-text.js";
 import { type Lifted, liftPointers, type LiftedAccess } from "../../import/lift/lift.js";
@@ -366,7 +367,8 @@ async function buildAndCompare(
 
 /**
  * Attempts a strategy, and returns it with the remedies that were applied. If the build reports a value of another dtype
- * than a dtype variable, stored values are cast. If the build reports different shapes in the
+ * than a dtype variable, stored values are cast. If it reports two shapes whose sizes are equal in every call, one size
+ * replaces the other. If the build reports different shapes in the
  * arms of a branch, the code after the branch is duplicated into each arm. If it reports that autotuning trials would
  * change each other's inputs, one config is used.
  */
@@ -399,6 +401,9 @@ async function remedyFor(
   }
   if (untunedPointer !== undefined) return options.untunedPointer === undefined ? { untunedPointer } : undefined;
   if (STORED_IN_VARIABLE.test(reason)) return options.castsStoredValues ? undefined : { castsStoredValues: true };
+  const equal = equalConstantsIn(reason, { ...read, signatures: read.calls.map((call) => call.arguments) });
+  const { equalConstants = new Map<string, string>() } = options;
+  if (equal) return equalConstants.has(equal[0]) ? undefined : { equalConstants: new Map([...equalConstants, equal]) };
   if (!options.mayEmitContinuations || !/: when: one arm returns /.test(reason)) return undefined;
   const branch = await branchOf(options, read, tools);
   if (branch === undefined || options.mixedTypeBranches?.has(branch)) return undefined;

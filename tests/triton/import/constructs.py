@@ -983,3 +983,13 @@ def pointers_as_conditions(x_ptr, y_ptr, n, B: tl.constexpr):
     if not y_ptr and n > 3:
         tl.store(x_ptr + i, 2.0)
     tl.store(y_ptr + i, 1.0 if x_ptr else 0.0)
+
+
+# x_ptr:*fp16,n:i32,m:i32,ROWS=32,COLS=32
+@triton.jit
+def sizes_that_must_be_equal(x_ptr, n, m, ROWS: tl.constexpr, COLS: tl.constexpr):
+    i = tl.arange(0, ROWS)
+    j = tl.arange(0, COLS)
+    mask = (i[:, None] < n) & (j[None, :] < m)
+    x = tl.load(x_ptr + i[:, None] * n + j[None, :], mask=mask)
+    tl.store(x_ptr + j[:, None] * n + i[None, :], x.trans(1, 0), mask=mask)

@@ -43,17 +43,32 @@ const adaptMask: Adaptation = ({ options }) => {
 };
 
 /** Casts a value to the pointee dtype of an address. */
-function castToPointee(value: BoundArgument, address: BoundArgument, { kernel, scope }: Context): BoundArgument {
+function castToPointee(value: BoundArgument, address: BoundArgument, context: Context): BoundArgument {
+  const { kernel, scope } = context;
   const root = address.source && rootOf(address.source);
   const parameter = root?.kind === "Name" && scope.isKernel ? kernel.elementOf(root.id) : undefined;
   const [target, source] = [elementOf(address.source) ?? parameter, elementOf(value.source)];
   if (value.value.kind === "truth") return withValue(value, number(Number(value.value.value), false));
+  if (target === undefined) return value;
+  const dtype = dtypeOfMixedPointers(root, target, context);
+  const mayNeedCast = kernel.castsStoredValues && (dtype !== undefined || kernel.isVariable(target));
   // Expressions that Triton compiled for no call have no types.
   const needsCast =
     source === undefined
       ? value.source?.types.length === 0 && value.value.kind === "traced"
-      : target !== source || (kernel.castsStoredValues && target !== undefined && kernel.isVariable(target));
-  return target !== undefined && needsCast ? withValue(value, castTo(value.value, kernel.dtype(target))) : value;
+      : target !== source || mayNeedCast;
+  return needsCast ? withValue(value, castTo(value.value, dtype ?? kernel.dtype(target))) : value;
+}
+
+/** `pointers.dtype`, if calls of a helper function pass pointers to several dtypes, and no dtype variable names them. */
+function dtypeOfMixedPointers(
+  root: Expression | undefined,
+  target: string,
+  { kernel, scope }: Context,
+): string | undefined {
+  if (scope.isKernel || !target.includes(" ") || kernel.isVariable(target)) return undefined;
+  const pointers = root?.kind === "Name" && kindOf(root) === "pointer" ? scope.read(root.id) : undefined;
+  return pointers && `${pointers.text}.dtype`;
 }
 
 /** Casts stored and compared values to the pointee dtype. */

@@ -993,3 +993,20 @@ def sizes_that_must_be_equal(x_ptr, n, m, ROWS: tl.constexpr, COLS: tl.constexpr
     mask = (i[:, None] < n) & (j[None, :] < m)
     x = tl.load(x_ptr + i[:, None] * n + j[None, :], mask=mask)
     tl.store(x_ptr + j[:, None] * n + i[None, :], x.trans(1, 0), mask=mask)
+
+
+@triton.jit
+def stored_in_an_arm(pointers, value, IS_MASKED, mask):
+    if IS_MASKED:
+        tl.store(pointers, value, mask=mask)
+    else:
+        tl.store(pointers, value)
+
+
+# x_ptr:*fp16,y_ptr:*fp32,n:i32,B=16
+@triton.jit
+def pointers_to_several_dtypes_in_a_helper(x_ptr, y_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(y_ptr + i)
+    stored_in_an_arm(x_ptr + i, x, n > 3, i < n)
+    stored_in_an_arm(y_ptr + i, x * 2, n < 3, i < n)

@@ -185,7 +185,9 @@ function paddingOf(
   { line, end }: Call,
 ): { readonly other?: Expression } {
   if (!padding) return {};
-  const text = "kind" in padding && padding.kind === "Constant" ? padding.value : undefined;
+  const constant = "kind" in padding ? recordedConstant(padding) : undefined;
+  const constantText = constant?.kind === "string" ? constant.value : undefined;
+  const text = "kind" in padding && padding.kind === "Constant" ? padding.value : constantText;
   if (text === "" || text === null) return {};
   if (text === "zero") return { other: constantNode("float", 0, { line, end }) };
   if (text === "nan") return { other: constantNode("float", "nan", { line, end }) };

@@ -147,6 +147,23 @@ def chosen(x_ptr, z_ptr, y_ptr, N, OTHER: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(y_bptr, tl.load(p, boundary_check=(0,), padding_option="zero"), boundary_check=(0,))
 
 
+@triton.jit
+def loaded_with(block_ptr, IS_CHECKED, padding):
+    if IS_CHECKED:
+        x = tl.load(block_ptr, boundary_check=(0,), padding_option=padding)
+    else:
+        x = tl.load(block_ptr)
+    return x
+
+
+# 1 of 1
+# x_ptr:*fp16,y_ptr:*fp16,N:i32,IS_CHECKED=True,BLOCK=32
+@triton.jit
+def padding_of_a_helper(x_ptr, y_ptr, N, IS_CHECKED: tl.constexpr, BLOCK: tl.constexpr):
+    x_block_ptr = tl.make_block_ptr(x_ptr, (N,), (1,), (tl.program_id(0) * BLOCK,), (BLOCK,), (0,))
+    tl.store(y_ptr + tl.arange(0, BLOCK), loaded_with(x_block_ptr, IS_CHECKED, "zero"))
+
+
 # refused: a block pointer, outside of tl.load, tl.store and tl.advance
 # x_ptr:*fp32,y_ptr:*fp32,N:i32,BLOCK=32
 @triton.jit

@@ -3,7 +3,15 @@
  * advances becomes a variable, and each access computes an index and a bounds check per axis.
  */
 import { targetNames } from "../liveness.js";
-import { assignmentNode, INDEX, indexNode, replaceNodes, memoizeByPosition, withArguments } from "../node-builders.js";
+import {
+  assignmentNode,
+  INDEX,
+  indexNode,
+  replaceNodes,
+  memoizeByPosition,
+  type SourceRange,
+  withArguments,
+} from "../node-builders.js";
 import {
   boundArgument,
   type Call,
@@ -12,6 +20,7 @@ import {
   type FunctionTree,
   helperTree,
   type KernelTree,
+  type Name,
   type Statement,
 } from "../tree.js";
 import { UnsupportedConstruct, withFileLines } from "../value.js";
@@ -94,7 +103,8 @@ class BlockPointerLowering {
         const [target] = statement.targets;
         if (target?.kind !== "Name") continue;
         const callee = calleeName(statement.value);
-        if (callee === MAKE) this.#makeCounts.set(target.id, (this.#makeCounts.get(target.id) ?? 0) + 1);
+        const isMade = callee === MAKE || (statement.value.kind === "Name" && this.#makeCounts.has(statement.value.id));
+        if (isMade) this.#makeCounts.set(target.id, (this.#makeCounts.get(target.id) ?? 0) + 1);
         if (callee === "tl.program_id") this.#nonNegative.add(target.id);
       } else if (statement.kind === "For") {
         targetNames(statement.target).forEach((name) => this.#countWrite(name));
@@ -125,9 +135,8 @@ class BlockPointerLowering {
         if (target?.kind === "Name" && callee === MAKE) return this.#lowerMake(target.id, statement.value as Call);
         if (target?.kind === "Name" && callee === ADVANCE)
           return this.#lowerAdvance(target.id, statement.value as Call);
-        if (target?.kind === "Name" && statement.value.kind === "Name" && this.#blocks.has(statement.value.id)) {
-          return refuse(`${target.id}, another name of a block pointer`, statement.line);
-        }
+        if (target?.kind === "Name" && statement.value.kind === "Name" && this.#blocks.has(statement.value.id))
+          return this.#lowerAlias(target.id, statement.value);
         break;
       }
       case "If": {
@@ -162,14 +171,42 @@ class BlockPointerLowering {
     return [...prologue, lowered];
   }
 
-  /** `p = tl.make_block_ptr(…)`: components that change later become variables. */
+  /** `p = tl.make_block_ptr(…)` */
   #lowerMake(name: string, call: Call): readonly Statement[] {
     const { bound = {} } = call;
     const list = (part: string): readonly Expression[] => itemsOf(bound[part], part, call);
     const [shape, strides, offsets, lengths] = [list("shape"), list("strides"), list("offsets"), list("block_shape")];
     const base = boundArgument(call, "base");
     if (!base) return refuse("a block pointer without a base", call.line);
-    const variables = this.#names.blockVariables(name, shape.length, call);
+    const axes = shape.map((size, axis): BlockAxis => {
+      const [stride, offset, length] = [strides[axis], offsets[axis], lengths[axis]];
+      if (!stride || !offset || !length)
+        return refuse(
+          "a block pointer whose shape, strides, offsets and block_shape have different lengths",
+          call.line,
+        );
+      return { size, stride, offset, length };
+    });
+    return this.#define(name, { base, axes }, call);
+  }
+
+  /** `p = q`: a block pointer with the present components of another one. */
+  #lowerAlias(name: string, source: Name): readonly Statement[] {
+    const block = this.#blocks.get(source.id);
+    // The components of a pointer that several statements make change with each of them.
+    if (!block || (this.#makeCounts.get(source.id) ?? 0) > 1)
+      return refuse(`${name}, another name of a block pointer`, source.line);
+    return this.#define(name, block, source, source.id);
+  }
+
+  /** Binds a block pointer. Components that change later become variables. */
+  #define(
+    name: string,
+    { base, axes }: Pick<BlockPointer, "base" | "axes">,
+    location: SourceRange,
+    source = name,
+  ): readonly Statement[] {
+    const variables = this.#names.blockVariables(name, axes.length, location);
     const prologue: Statement[] = [];
     const isShared = (this.#makeCounts.get(name) ?? 0) > 1;
     const materialize = (value: Expression, variable: Expression, isAdvanced = false): Expression => {
@@ -180,20 +217,16 @@ class BlockPointerLowering {
         types: value.types.some(({ kind }) => kind === "constant") ? INDEX : value.types,
       } as Expression;
     };
-    const axes = variables.axes.map((variable, axis) => {
-      const [size, stride, offset, length] = [shape[axis], strides[axis], offsets[axis], lengths[axis]];
-      if (!size || !stride || !offset || !length)
-        return refuse(
-          "a block pointer whose shape, strides, offsets and block_shape have different lengths",
-          call.line,
-        );
-      return { variable, isAdvanced: this.#isAdvanced(name, axis), parts: { size, stride, offset, length } };
-    });
+    const variableAxes = variables.axes.map((variable, i) => ({
+      variable,
+      isAdvanced: this.#isAdvanced(name, i) || this.#isAdvanced(source, i),
+      parts: { ...variable, ...axes[i] },
+    }));
     const blockBase = materialize(base, variables.base);
     for (const part of ["size", "stride", "offset"] as const)
-      for (const { variable, isAdvanced, parts } of axes)
+      for (const { variable, isAdvanced, parts } of variableAxes)
         parts[part] = materialize(parts[part], variable[part], part === "offset" && isAdvanced);
-    this.#setBlock(name, { base: blockBase, axes: axes.map(({ parts }): BlockAxis => parts), isLocal: true });
+    this.#setBlock(name, { base: blockBase, axes: variableAxes.map(({ parts }): BlockAxis => parts), isLocal: true });
     return prologue;
   }
 

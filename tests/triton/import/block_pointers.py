@@ -164,6 +164,34 @@ def padding_of_a_helper(x_ptr, y_ptr, N, IS_CHECKED: tl.constexpr, BLOCK: tl.con
     tl.store(y_ptr + tl.arange(0, BLOCK), loaded_with(x_block_ptr, IS_CHECKED, "zero"))
 
 
+# 1 of 3
+# x_ptr:*fp32,y_ptr:*fp32,N:i32,turns:i32,BLOCK=32
+@triton.jit
+def another_name(x_ptr, y_ptr, N, turns, BLOCK: tl.constexpr):
+    ahead = tl.make_block_ptr(x_ptr, (N,), (1,), (0,), (BLOCK,), (0,))
+    ahead = tl.advance(ahead, (BLOCK,))
+    behind = ahead
+    acc = tl.zeros((BLOCK,), dtype=tl.float32)
+    for _ in range(turns):
+        ahead = tl.advance(ahead, (2 * BLOCK,))
+        acc += tl.load(ahead, boundary_check=(0,)) - tl.load(behind, boundary_check=(0,))
+        behind = tl.advance(behind, (BLOCK,))
+    tl.store(y_ptr + tl.arange(0, BLOCK), acc)
+
+
+# 1 of 3
+# x_ptr:*fp32,y_ptr:*fp32,N:i32,SAME=True,BLOCK=32
+@triton.jit
+def another_name_in_an_arm(x_ptr, y_ptr, N, SAME: tl.constexpr, BLOCK: tl.constexpr):
+    first = tl.make_block_ptr(x_ptr, (N,), (1,), (0,), (BLOCK,), (0,))
+    if SAME:
+        second = first
+    else:
+        second = tl.make_block_ptr(x_ptr + N, (N,), (1,), (BLOCK,), (BLOCK,), (0,))
+    x = tl.load(first, boundary_check=(0,)) + tl.load(second, boundary_check=(0,))
+    tl.store(y_ptr + tl.arange(0, BLOCK), x)
+
+
 # refused: a block pointer, outside of tl.load, tl.store and tl.advance
 # x_ptr:*fp32,y_ptr:*fp32,N:i32,BLOCK=32
 @triton.jit

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
-import { build, compile, constexpr, kernel, pointer, tensor, tl } from "tilescript";
+import { build, compile, constexpr, kernel, pointer, scalar, tensor, tl } from "tilescript";
 import { sampledTests } from "../../support/sampled-tests.js";
 import { evaluate, float32s } from "../../support/evaluate.js";
 import { requirePython, tritonPythons } from "../../support/python.js";
@@ -87,6 +87,9 @@ const counted = kernel(
     tl.atomicAdd(total, tl.sum(tl.load(x.at(i)), 0));
   },
 );
+
+/** Has no tensor, so that a launch is on the device that the caller names. */
+const idle = kernel("idle", { params: { n: scalar(tl.int32) }, grid: ({ n }) => [n] }, () => tl.debugBarrier());
 
 /** Every option of loads and stores. */
 const options = kernel(
@@ -219,12 +222,14 @@ describe("Triton", { timeout: 120_000 }, () => {
     try {
       await writeFile(join(folder, "grouped_copy.py"), (await build(groupedCopy)).python);
       await writeFile(join(folder, "casts.py"), (await build(casts)).python);
+      await writeFile(join(folder, "idle.py"), (await build(idle)).python);
       await writeFile(join(folder, "counted.py"), (await build(counted)).python);
       const script = `
 import torch
 from grouped_copy import grouped_copy
 from casts import casts
 from counted import counted
+from idle import idle
 xs = [torch.randn(n) for n in (1, 16, 37)]
 ys = [torch.zeros(x.numel()) for x in xs]
 table = lambda ts: torch.tensor([t.data_ptr() for t in ts])
@@ -241,6 +246,7 @@ for _ in range(2):
     counted(torch.arange(40, dtype=torch.int32), total)
     assert total.item() == 780 and total._version > version
 try:
+    idle(3)
     casts(out, bytes, xs[1].double())
 except TypeError as error:
     print(error)

@@ -239,7 +239,7 @@ function tensorText(
   };
   const options = [...(isContiguous ? ["contiguous: true"] : []), ...(zeroed ? ["zeroed: true"] : [])];
   const optionsText = options.length > 0 ? `, ${objectText(options)}` : "";
-  // What a launch sets to zero holds nothing of the caller's.
+  // A launch overwrites the caller's values with zeros.
   const form = zeroed ? "out" : role;
   return `tensor${form === "in" ? "" : `.${form}`}(${dtype}, [${axes.map(dim).join(", ")}]${optionsText})`;
 }

@@ -171,7 +171,7 @@ def wrong_kernel(x_ptr, n):
   const line = (part: string): number => python.split("\n").findIndex((each) => each.includes(part)) + 1;
   expect(ran.code).toBe(1);
   expect(ran.err).toContain(
-    "block_kernel: equal\n  its block pointers are compared as the addresses and masks that Triton 3.6 makes of them\n",
+    "block_kernel: equal\n  its block pointers are compared as the addresses and masks that Triton 3.6 makes of them, if no index overflows int32\n",
   );
   expect(ran.err).toContain(
     `  ${ran.file}:${line("pair =")}: a block pointer that is no variable of its own; write the`,

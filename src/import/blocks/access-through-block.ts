@@ -145,7 +145,7 @@ export function lowerBlockAccess(
 }
 
 /** False for constants and names that are never negative, and for their sums, products, quotients and remainders. */
-function mayBeNegative(node: Expression, nonNegative: ReadonlySet<string>): boolean {
+export function mayBeNegative(node: Expression, nonNegative: ReadonlySet<string>): boolean {
   if (node.kind === "Constant") return Number(node.value) < 0;
   if (node.kind === "Name") return !nonNegative.has(node.id);
   if (node.kind === "BinOp" && ["Add", "Mult", "FloorDiv", "Mod"].includes(node.op))

@@ -24,7 +24,14 @@ import {
   type Statement,
 } from "../tree.js";
 import { UnsupportedConstruct, withFileLines } from "../value.js";
-import { type BlockAxis, lowerBlockAccess, type BlockPointer, IndexNames, partsOf } from "./access-through-block.js";
+import {
+  type BlockAxis,
+  lowerBlockAccess,
+  type BlockPointer,
+  IndexNames,
+  mayBeNegative,
+  partsOf,
+} from "./access-through-block.js";
 
 const MAKE = "tl.make_block_ptr";
 const ADVANCE = "tl.advance";
@@ -55,13 +62,22 @@ export function lowerBlockPointers(tree: KernelTree): KernelTree {
 const calleeName = (node: Expression): string | undefined =>
   node.kind === "Call" && node.callee?.what === "function" ? node.callee.name : undefined;
 
+/** The targets of `i, j = a, b` with their values. */
+function assignedValues(target: Expression, value: Expression): readonly (readonly [Expression, Expression])[] {
+  if (!isSequence(target) || !isSequence(value)) return [[target, value]];
+  return target.elts.flatMap((each, i) => {
+    const item = value.elts[i];
+    return item ? [[each, item] as const] : [];
+  });
+}
+
 class BlockPointerLowering {
   #blocks: ReadonlyMap<string, BlockPointer> = new Map();
   /** The number of assignments to each name. */
   readonly #writeCounts = new Map<string, number>();
   readonly #names: IndexNames;
   readonly #makeCounts = new Map<string, number>();
-  /** Names that are never negative: program ids, loop indices that start at 0, constexprs. */
+  /** Names that are never negative: program ids, loop indices that start at 0, constexprs, and what follows from them. */
   readonly #nonNegative = new Set<string>();
 
   constructor(
@@ -73,9 +89,8 @@ class BlockPointerLowering {
     const params = tree.params.map(({ name }) => name);
     for (const name of params) this.#countWrite(name);
     this.#countWrites(tree.body);
-    // A name with several assignments may also have other values.
-    for (const name of this.#nonNegative) if ((this.#writeCounts.get(name) ?? 0) > 1) this.#nonNegative.delete(name);
     for (const { name, constexpr } of tree.params) if (constexpr) this.#nonNegative.add(name);
+    this.#findNonNegative(tree.body);
     this.#names = new IndexNames([...params, ...this.#writeCounts.keys()]);
   }
 
@@ -105,16 +120,30 @@ class BlockPointerLowering {
         const callee = calleeName(statement.value);
         const isMade = callee === MAKE || (statement.value.kind === "Name" && this.#makeCounts.has(statement.value.id));
         if (isMade) this.#makeCounts.set(target.id, (this.#makeCounts.get(target.id) ?? 0) + 1);
-        if (callee === "tl.program_id") this.#nonNegative.add(target.id);
-      } else if (statement.kind === "For") {
-        targetNames(statement.target).forEach((name) => this.#countWrite(name));
-        const { target, iter } = statement;
-        const [first] = iter.kind === "Call" && iter.args.length > 1 ? iter.args : [];
-        if (target.kind === "Name" && (!first || isZero(first))) this.#nonNegative.add(target.id);
-      } else if (statement.kind === "AugAssign" || statement.kind === "AnnAssign")
+      } else if (statement.kind === "For" || statement.kind === "AugAssign" || statement.kind === "AnnAssign")
         targetNames(statement.target).forEach((name) => this.#countWrite(name));
       if ("body" in statement) this.#countWrites(statement.body);
       if ("orelse" in statement) this.#countWrites(statement.orelse);
+    }
+  }
+
+  #findNonNegative(body: readonly Statement[]): void {
+    // A name with several assignments may also have other values.
+    const add = (target: Expression): void => {
+      if (target.kind === "Name" && this.#writeCounts.get(target.id) === 1) this.#nonNegative.add(target.id);
+    };
+    for (const statement of body) {
+      if (statement.kind === "Assign") {
+        const [target, ...others] = statement.targets;
+        for (const [name, value] of target && others.length === 0 ? assignedValues(target, statement.value) : [])
+          if (calleeName(value) === "tl.program_id" || !mayBeNegative(value, this.#nonNegative)) add(name);
+      } else if (statement.kind === "For") {
+        const { target, iter } = statement;
+        const [first] = iter.kind === "Call" && iter.args.length > 1 ? iter.args : [];
+        if (!first || isZero(first)) add(target);
+      }
+      if ("body" in statement) this.#findNonNegative(statement.body);
+      if ("orelse" in statement) this.#findNonNegative(statement.orelse);
     }
   }
 

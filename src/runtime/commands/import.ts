@@ -57,7 +57,9 @@ function details(kernel: Kernel, file: string): readonly string[] {
       ]
     : [];
   const compared = kernel.blockPointers
-    ? ["  its block pointers are compared as the addresses and masks that Triton 3.6 makes of them"]
+    ? [
+        "  its block pointers are compared as the addresses and masks that Triton 3.6 makes of them, if no index overflows int32",
+      ]
     : [];
   const todos = [...(kernel.todos ?? []), ...(kernel.leftOut ?? [])].map(
     ({ text, line }) => `  ${file}:${line}: TODO: ${text}`,

@@ -51,6 +51,11 @@ it.each([
   expect((await imported(name)).text).toContain(part);
 });
 
+it("should not mask the lower bound of indices from program ids, also of several in one assignment", async () => {
+  const { text } = await imported("named_together");
+  expect(text).toContain("{ mask: xCols.row.lt(T) }");
+});
+
 it("should refuse a block pointer that is no variable, with its line and what to write", async () => {
   const refused = await imported("handed_back");
   const line =

@@ -46,6 +46,18 @@ def product_by_hand(
     tl.store(c_ptrs, acc.to(tl.float16), mask=(rm[:, None] < M) & (rn[None, :] < N))
 
 
+# 3 of 3
+# x_ptr:*fp32,starts_ptr:*i64,y_ptr:*fp32,T:i32,H=4,BLOCK=16
+@triton.jit
+def named_together(x_ptr, starts_ptr, y_ptr, T, H: tl.constexpr, BLOCK: tl.constexpr):
+    i_t, i_bh = tl.program_id(0), tl.program_id(1)
+    i_b, i_h = i_bh // H, i_bh % H
+    start = tl.load(starts_ptr + i_b)
+    x_block_ptr = tl.make_block_ptr(x_ptr + start, (H, T), (T, 1), (i_h, i_t * BLOCK), (1, BLOCK), (1, 0))
+    y_block_ptr = tl.make_block_ptr(y_ptr + start, (H, T), (T, 1), (i_h, i_t * BLOCK), (1, BLOCK), (1, 0))
+    tl.store(y_block_ptr, tl.load(x_block_ptr, boundary_check=(0, 1)), boundary_check=(0, 1))
+
+
 # 2 of 2
 # x_ptr:*fp32,y_ptr:*fp32,M:i32,N:i32,xb:i32,xm:i32,xn:i32,yb:i32,ym:i32,yn:i32,BM=16,BN=32
 @triton.jit

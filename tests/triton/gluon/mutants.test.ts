@@ -348,6 +348,8 @@ const harmless: readonly (readonly [kernels: string, changes: readonly string[],
     [
       "without mbarrier.wait(q_emptied.index(slot), iteration // STAGES & 1 ^ 1)",
       "without mbarrier.wait(d_out_emptied.index(slot), iteration // STAGES & 1 ^ 1)",
+      "_attention_key_gradients_load: the next one in q_emptied.index(slot)",
+      "_attention_key_gradients_load: the next one in d_out_emptied.index(slot)",
     ],
     "the first loop has fewer iterations than there are slots",
   ],
@@ -410,7 +412,10 @@ const harmless: readonly (readonly [kernels: string, changes: readonly string[],
   ],
 ];
 const isHarmless = (name: string, label: string): boolean =>
-  harmless.some(([kernels, changes]) => kernels.split(" ").includes(name) && changes.includes(changeOf(label)));
+  harmless.some(
+    ([kernels, changes]) =>
+      kernels.split(" ").includes(name) && [label, changeOf(label)].some((each) => changes.includes(each)),
+  );
 /** Without the function that it is in. */
 const changeOf = (label: string): string => label.slice(label.indexOf(": ") + 2);
 
@@ -456,7 +461,7 @@ describe("mistakes in warp-specialized kernels", () => {
   });
 
   test("should name what stands in the texts", () => {
-    const known = mistakes.map(({ name, label }) => `${name}: ${changeOf(label)}`);
+    const known = mistakes.flatMap(({ name, label }) => [`${name}: ${label}`, `${name}: ${changeOf(label)}`]);
     const stale = harmless.flatMap(([kernels, changes]) =>
       changes.filter((change) => !kernels.split(" ").some((name) => known.includes(`${name}: ${change}`))),
     );

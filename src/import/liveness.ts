@@ -33,6 +33,22 @@ export function targetNames(target: Expression): readonly string[] {
   return isSequence(target) ? target.elts.flatMap(targetNames) : [];
 }
 
+/** The names of `i = a` and `i, j = a, b`, with their values. Undefined for other targets and values. */
+export function assignedNames({
+  targets,
+  value,
+}: Extract<Statement, { kind: "Assign" }>): readonly (readonly [string, Expression])[] | undefined {
+  const [target, ...others] = targets;
+  if (!target || others.length > 0) return undefined;
+  if (target.kind === "Name") return [[target.id, value]];
+  if (!isSequence(target) || !isSequence(value) || target.elts.length !== value.elts.length) return undefined;
+  const pairs = value.elts.flatMap((each, i) => {
+    const name = target.elts[i];
+    return name?.kind === "Name" ? [[name.id, each] as const] : [];
+  });
+  return pairs.length === value.elts.length ? pairs : undefined;
+}
+
 /** The names that statements write, including nested statements, in the order of their first assignment. */
 export function writtenNames(statements: readonly Statement[]): readonly string[] {
   const names = statements.flatMap((statement): readonly string[] => {

@@ -404,6 +404,8 @@ export function isLiteral(argument: Argument | undefined): argument is Literal {
   return argument !== undefined && "kind" in argument && argument.kind === "literal";
 }
 
+export const isZeroLiteral = (argument: Argument | undefined): boolean => isLiteral(argument) && argument.value === 0;
+
 export function isDType(argument: Argument | undefined): argument is DTypeArgument {
   return argument !== undefined && "kind" in argument && argument.kind === "dtype";
 }

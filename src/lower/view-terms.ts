@@ -6,6 +6,7 @@ import {
   type Argument,
   isList,
   isLiteral,
+  isZeroLiteral,
   isValue,
   type Statement,
   type TensorParam,
@@ -119,7 +120,7 @@ export function argumentKey(argument: Argument): string {
 
 /** `rm[:, None] * stride_am`, for an index of an axis. Empty if the index is 0. */
 export function term(index: Argument, view: View, axis: IndexedAxis, isScalar = false): readonly unknown[] {
-  if (isLiteral(index) && index.value === 0) return [];
+  if (isZeroLiteral(index)) return [];
   const { stride } = axis;
   const isContiguous = isLiteral(stride) && stride.value === 1;
   const promoted = isContiguous ? index : promoteIndex(stride, index);

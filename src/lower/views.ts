@@ -15,6 +15,7 @@ import {
   isFunction,
   isList,
   isLiteral,
+  isZeroLiteral,
   isValue,
   type KernelIR,
   type OpStatement,
@@ -356,7 +357,7 @@ class Lowering {
   #rowPointer(view: View, axes: readonly IndexedAxis[]): Handle {
     const pointer = new Handle(view.tensor.pointer);
     const indices = indicesOf(axes);
-    if (indices.every((index) => isLiteral(index) && index.value === 0)) return pointer;
+    if (indices.every((index) => isZeroLiteral(index))) return pointer;
     // Varying terms follow invariant ones, so that the loop does not add the invariant ones in each iteration.
     const invariant = this.#carriedPointers.hasPartlyInvariant(indices)
       ? axes.filter(({ index }) => this.#carriedPointers.isInvariant(index))

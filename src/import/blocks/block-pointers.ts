@@ -2,7 +2,7 @@
  * Lowers block pointers, which newer Triton versions removed, to addresses and masks. Each offset that the kernel
  * advances becomes a variable, and each access computes an index and a bounds check per axis.
  */
-import { targetNames } from "../liveness.js";
+import { assignedNames, targetNames } from "../liveness.js";
 import {
   assignmentNode,
   INDEX,
@@ -62,15 +62,6 @@ export function lowerBlockPointers(tree: KernelTree): KernelTree {
 const calleeName = (node: Expression): string | undefined =>
   node.kind === "Call" && node.callee?.what === "function" ? node.callee.name : undefined;
 
-/** The targets of `i, j = a, b` with their values. */
-function assignedValues(target: Expression, value: Expression): readonly (readonly [Expression, Expression])[] {
-  if (!isSequence(target) || !isSequence(value)) return [[target, value]];
-  return target.elts.flatMap((each, i) => {
-    const item = value.elts[i];
-    return item ? [[each, item] as const] : [];
-  });
-}
-
 class BlockPointerLowering {
   #blocks: ReadonlyMap<string, BlockPointer> = new Map();
   /** The number of assignments to each name. */
@@ -129,18 +120,17 @@ class BlockPointerLowering {
 
   #findNonNegative(body: readonly Statement[]): void {
     // A name with several assignments may also have other values.
-    const add = (target: Expression): void => {
-      if (target.kind === "Name" && this.#writeCounts.get(target.id) === 1) this.#nonNegative.add(target.id);
+    const add = (name: string): void => {
+      if (this.#writeCounts.get(name) === 1) this.#nonNegative.add(name);
     };
     for (const statement of body) {
       if (statement.kind === "Assign") {
-        const [target, ...others] = statement.targets;
-        for (const [name, value] of target && others.length === 0 ? assignedValues(target, statement.value) : [])
+        for (const [name, value] of assignedNames(statement) ?? [])
           if (calleeName(value) === "tl.program_id" || !mayBeNegative(value, this.#nonNegative)) add(name);
       } else if (statement.kind === "For") {
         const { target, iter } = statement;
         const [first] = iter.kind === "Call" && iter.args.length > 1 ? iter.args : [];
-        if (!first || isZero(first)) add(target);
+        if (target.kind === "Name" && (!first || isZero(first))) add(target.id);
       }
       if ("body" in statement) this.#findNonNegative(statement.body);
       if ("orelse" in statement) this.#findNonNegative(statement.orelse);

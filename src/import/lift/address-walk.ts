@@ -3,14 +3,13 @@
  * Names are replaced by their definitions. An expression is valid at an access only if its names have not changed
  * since.
  */
-import { writtenNames, childrenOf, readNames } from "../liveness.js";
+import { assignedNames, writtenNames, childrenOf, readNames } from "../liveness.js";
 import {
   argumentsOf,
   boundArgument,
   type Expression,
   type FunctionTree,
   type If,
-  isSequence,
   type KernelTree,
   type LaunchArgument,
   type Statement,
@@ -191,18 +190,9 @@ class AccessCollector {
   }
 
   #visitAssign(statement: Extract<Statement, { kind: "Assign" }>): void {
-    const { targets, value } = statement;
-    this.#collectAccesses(value);
-    const [target, ...more] = targets;
-    if (target?.kind === "Name" && more.length === 0) return this.#bindNames([[target.id, value]]);
-    if (isSequence(target) && isSequence(value) && target.elts.length === value.elts.length) {
-      const pairs = value.elts.flatMap((each, i) => {
-        const name = target.elts[i];
-        return name?.kind === "Name" ? [[name.id, each] as const] : [];
-      });
-      if (pairs.length === value.elts.length) return this.#bindNames(pairs);
-    }
-    return this.#invalidate(writtenNames([statement]));
+    this.#collectAccesses(statement.value);
+    const names = assignedNames(statement);
+    return names ? this.#bindNames(names) : this.#invalidate(writtenNames([statement]));
   }
 
   #visitIf(statement: If): void {

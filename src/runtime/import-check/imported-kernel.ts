@@ -368,9 +368,8 @@ async function buildAndCompare(
 /**
  * Attempts a strategy, and returns it with the remedies that were applied. If the build reports a value of another dtype
  * than a dtype variable, stored values are cast. If it reports two shapes whose sizes are equal in every call, one size
- * replaces the other. If the build reports different shapes in the
- * arms of a branch, the code after the branch is duplicated into each arm. If it reports that autotuning trials would
- * change each other's inputs, one config is used.
+ * replaces the other. If it reports different shapes in the arms of a branch, the code after the branch is duplicated
+ * into each arm. If it reports that autotuning trials would change each other's inputs, one config is used.
  */
 async function attemptWithRemedies(
   read: ReadableKernel,

@@ -5,8 +5,8 @@
 import {
   type Argument,
   isList,
-  isLiteral,
   isValue,
+  isZeroLiteral,
   type OpStatement,
   type Value,
   type Variable,
@@ -139,9 +139,8 @@ export class AheadLoads {
 /** The result of integer arithmetic with the literal 0, which is the index of the first iteration. */
 function foldedZero({ op, operands }: OpStatement, values: Values): Argument | undefined {
   const [x, y] = operands.map((each) => each && substituted(each, values));
-  const isLiteralZero = (each: Argument | undefined) => each !== undefined && isLiteral(each) && each.value === 0;
-  if (["floorDiv", "mul", "mod"].includes(op.name) && isLiteralZero(x)) return x;
-  return op.name === "add" && isLiteralZero(y) ? x : undefined;
+  if (["floorDiv", "mul", "mod"].includes(op.name) && isZeroLiteral(x)) return x;
+  return op.name === "add" && isZeroLiteral(y) ? x : undefined;
 }
 
 export const isZero = (expression: Expression): boolean =>

@@ -5,6 +5,7 @@
 import {
   type Argument,
   isLiteral,
+  isZeroLiteral,
   isValue,
   operandOf,
   type OpStatement,
@@ -49,7 +50,7 @@ export function masksOf(
   isNonNegative: (argument: Argument) => boolean,
 ): Masks | undefined {
   const { start, end, step } = loop.forStatement;
-  const isFromZero = isLiteral(start) && start.value === 0 && extentDim(step) === dims.columns && isNonNegative(end);
+  const isFromZero = isZeroLiteral(start) && extentDim(step) === dims.columns && isNonNegative(end);
   const reader = new MaskReader(loop, dims, definitions, isNonNegative);
   if (isFromZero) reader.read(loop.forStatement.body.statements, undefined);
   return reader.unmasked.size > 0 ? reader : undefined;

@@ -3,6 +3,7 @@ import {
   type Argument,
   isList,
   isLiteral,
+  isZeroLiteral,
   isValue,
   type KernelIR,
   operandOf,
@@ -212,14 +213,12 @@ function descriptorBlock(
   if (!rowStart || !columnStart || !rowExtent || !columnExtent || !unitExtents.every(isUnit))
     return notSpecializable("its block has other than two axes", at);
   const indexFrom = (start: Argument, extent: Argument): BlockIndex => ({
-    starts: isZero(start) ? [] : [start],
+    starts: isZeroLiteral(start) ? [] : [start],
     extent,
   });
   const axes = [indexFrom(rowStart, rowExtent), indexFrom(columnStart, columnExtent)] as const;
   return { tensor, lead, firstAxis: lead.length, axes, isSwapped: false, statement };
 }
-
-const isZero = (start: Argument): boolean => isLiteral(start) && start.value === 0;
 
 function descriptorTarget(address: Value, ir: KernelIR, definitionsOf: Definitions) {
   const tensors = paramsOf(ir, "tensor");
